@@ -1,0 +1,441 @@
+/*
+ * The agent: answers the host's requests, one at a time, over the virtio-serial port.
+ *
+ * Each request runs in a child process in a process group of its own, with stdout and stderr on two
+ * pipes, so a request that hangs, floods or dies never takes the agent with it. The port's
+ * descriptor is close-on-exec, and the kernel lets a port be opened once only, so no guest command
+ * can write to it.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "protocol.h"
+
+#define CHUNK 65536
+/* The exit status by which the child of a request says that it could not start; errno follows on
+ * the failure pipe. */
+#define CHILD_FAILED 127
+
+struct request {
+	uint32_t type;
+	uint64_t nonce;
+	uint32_t limit_ms;
+	uint32_t output_limit;
+	char *directory; /* NUL-terminated, inside `payload` copy */
+	char *body;      /* script or path, NUL-terminated */
+};
+
+struct stream {
+	int fd; /* -1 once it ended */
+	uint32_t frame;
+	uint64_t total;
+};
+
+static int port = -1;
+static int child_signals = -1;
+
+static void put32(unsigned char *p, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		p[i] = v >> (8 * i);
+}
+
+static void put64(unsigned char *p, uint64_t v)
+{
+	put32(p, v);
+	put32(p + 4, v >> 32);
+}
+
+static uint32_t get32(const unsigned char *p)
+{
+	return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint64_t get64(const unsigned char *p)
+{
+	return get32(p) | (uint64_t)get32(p + 4) << 32;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* The host is gone or does not speak the protocol: nothing is left to be done here. */
+static void give_up(const char *why)
+{
+	dprintf(2, "goldtrace agent: %s\n", why);
+	power_off();
+}
+
+static void write_all(const void *data, size_t size)
+{
+	const char *p = data;
+
+	while (size) {
+		ssize_t n = write(port, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			give_up("the host closed the agent's port");
+		p += n;
+		size -= n;
+	}
+}
+
+/* Returns 0 when the host has closed its end before the first byte. */
+static int read_all(void *data, size_t size)
+{
+	char *p = data;
+	size_t got = 0;
+
+	while (got < size) {
+		ssize_t n = read(port, p + got, size - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			give_up("the agent's port cannot be read");
+		if (n == 0) {
+			if (got)
+				give_up("the host closed the agent's port inside a frame");
+			return 0;
+		}
+		got += n;
+	}
+	return 1;
+}
+
+static void send_frame(uint32_t type, uint64_t nonce, const void *payload, uint32_t length)
+{
+	static unsigned char frame[FRAME_HEADER + CHUNK];
+
+	put32(frame, FRAME_MAGIC);
+	put32(frame + 4, type);
+	put64(frame + 8, nonce);
+	put32(frame + 16, length);
+	put32(frame + 20, 0);
+	memcpy(frame + FRAME_HEADER, payload, length);
+	write_all(frame, FRAME_HEADER + length);
+}
+
+static void send_ready(void)
+{
+	unsigned char payload[8 + sizeof(((struct utsname *)0)->release)];
+	struct utsname u;
+	size_t n;
+
+	uname(&u);
+	n = strlen(u.release);
+	put32(payload, PROTOCOL_VERSION);
+	put32(payload + 4, sysconf(_SC_NPROCESSORS_ONLN));
+	memcpy(payload + 8, u.release, n);
+	send_frame(FRAME_READY, 0, payload, 8 + n);
+}
+
+static void send_done(const struct request *r, uint32_t kind, uint32_t value,
+		      const struct stream *out, const struct stream *err, uint64_t us)
+{
+	unsigned char payload[32];
+
+	put32(payload, kind);
+	put32(payload + 4, value);
+	put64(payload + 8, out->total);
+	put64(payload + 16, err->total);
+	put64(payload + 24, us);
+	send_frame(FRAME_DONE, r->nonce, payload, sizeof payload);
+}
+
+/* In the child: never returns. */
+static void child(const struct request *r, int out, int err, int failure)
+{
+	static char buffer[CHUNK];
+	char *const argv[] = { "sh", "-e", "-c", r->body, NULL };
+	int fd = open("/dev/null", O_RDONLY);
+	sigset_t none;
+	int e;
+
+	setpgid(0, 0);
+	dup2(fd, 0);
+	dup2(out, 1);
+	dup2(err, 2);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (r->directory[0] && chdir(r->directory) < 0)
+		goto fail;
+	if (r->type == FRAME_RUN) {
+		execv("/bin/sh", argv);
+		goto fail;
+	}
+	fd = open(r->body, O_RDONLY);
+	if (fd < 0)
+		goto fail;
+	for (;;) {
+		ssize_t n = read(fd, buffer, sizeof buffer);
+
+		if (n == 0)
+			_exit(0);
+		if (n < 0)
+			goto fail;
+		for (ssize_t done = 0; done < n;) {
+			ssize_t m = write(1, buffer + done, n - done);
+
+			if (m < 0)
+				goto fail;
+			done += m;
+		}
+	}
+fail:
+	e = errno;
+	write(failure, &e, sizeof e);
+	_exit(CHILD_FAILED);
+}
+
+/* Reap whatever ended; true when `pid` did, with its status. As PID 1 the agent is also the parent
+ * of every orphan. */
+static int reap(pid_t pid, int *status)
+{
+	struct signalfd_siginfo drained;
+	int ended = 0;
+	int s;
+	pid_t p;
+
+	while (read(child_signals, &drained, sizeof drained) > 0)
+		;
+	while ((p = waitpid(-1, &s, WNOHANG)) > 0) {
+		if (p == pid) {
+			*status = s;
+			ended = 1;
+		}
+	}
+	return ended;
+}
+
+/* Pass on what a pipe holds, at most one chunk. Returns bytes passed on, 0 when nothing was there. */
+static size_t pass_on(const struct request *r, struct stream *s, uint64_t room)
+{
+	static char buffer[CHUNK];
+	ssize_t n;
+
+	if (s->fd < 0 || room == 0)
+		return 0;
+	n = read(s->fd, buffer, room < sizeof buffer ? room : sizeof buffer);
+	if (n < 0)
+		return 0;
+	if (n == 0) {
+		close(s->fd);
+		s->fd = -1;
+		return 0;
+	}
+	s->total += n;
+	send_frame(s->frame, r->nonce, buffer, n);
+	return n;
+}
+
+static void serve(const struct request *r)
+{
+	struct stream out = { -1, FRAME_STDOUT, 0 };
+	struct stream err = { -1, FRAME_STDERR, 0 };
+	uint64_t start = now_us();
+	uint64_t deadline = start + (uint64_t)r->limit_ms * 1000;
+	uint32_t kind = DONE_EXITED;
+	uint32_t value = 0;
+	int o[2], e[2], failure[2];
+	int status = 0;
+	int ended = 0;
+	int failed_with = 0;
+	pid_t pid;
+
+	if (pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) || pipe2(failure, O_CLOEXEC)) {
+		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
+		return;
+	}
+	pid = fork();
+	if (pid < 0) {
+		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
+		for (int i = 0; i < 2; i++)
+			close(o[i]), close(e[i]), close(failure[i]);
+		return;
+	}
+	if (pid == 0)
+		child(r, o[1], e[1], failure[1]);
+	setpgid(pid, pid);
+	close(o[1]);
+	close(e[1]);
+	close(failure[1]);
+	out.fd = o[0];
+	err.fd = e[0];
+	fcntl(out.fd, F_SETFL, O_NONBLOCK);
+	fcntl(err.fd, F_SETFL, O_NONBLOCK);
+
+	while (!ended) {
+		struct pollfd p[4] = {
+			{ out.fd, POLLIN, 0 },
+			{ err.fd, POLLIN, 0 },
+			{ child_signals, POLLIN, 0 },
+			{ port, 0, 0 }, /* POLLHUP: the host is gone */
+		};
+		uint64_t t = now_us();
+		uint64_t used = out.total + err.total;
+
+		if (kind == DONE_EXITED && t >= deadline) {
+			kind = DONE_TIMED_OUT;
+			value = r->limit_ms;
+			kill(-pid, SIGKILL);
+		}
+		if (kind == DONE_EXITED && used >= r->output_limit) {
+			kind = DONE_FLOODED;
+			value = r->output_limit;
+			kill(-pid, SIGKILL);
+		}
+		if (kind != DONE_EXITED) /* killed: only its end is waited for */
+			p[0].fd = p[1].fd = -1;
+		if (poll(p, 4, kind == DONE_EXITED ? (int)((deadline - t) / 1000 + 1) : -1) < 0 && errno != EINTR)
+			give_up("poll failed");
+		if (p[3].revents & POLLHUP)
+			give_up("the host closed the agent's port during a request");
+		if (p[0].revents)
+			pass_on(r, &out, r->output_limit - used);
+		if (p[1].revents)
+			pass_on(r, &err, r->output_limit - (out.total + err.total));
+		if (p[2].revents)
+			ended = reap(pid, &status);
+	}
+	/* What the process wrote before it ended is in the pipes. A grandchild that lives on may hold
+	 * them open: its later output belongs to no step. */
+	if (kind == DONE_EXITED) {
+		for (;;) {
+			size_t n = pass_on(r, &out, r->output_limit - (out.total + err.total));
+
+			n += pass_on(r, &err, r->output_limit - (out.total + err.total));
+			if (!n)
+				break;
+		}
+		if (out.total + err.total >= r->output_limit) {
+			kind = DONE_FLOODED;
+			value = r->output_limit;
+		} else if (read(failure[0], &failed_with, sizeof failed_with) == sizeof failed_with) {
+			kind = DONE_ERRNO;
+			value = failed_with;
+		} else if (WIFSIGNALED(status)) {
+			kind = DONE_SIGNALLED;
+			value = WTERMSIG(status);
+		} else {
+			value = WEXITSTATUS(status);
+		}
+	}
+	if (out.fd >= 0)
+		close(out.fd);
+	if (err.fd >= 0)
+		close(err.fd);
+	close(failure[0]);
+	send_done(r, kind, value, &out, &err, now_us() - start);
+}
+
+/* The port's device node, found by the name that the host gave it, not by its number. */
+static int open_port(void)
+{
+	static const char class[] = "/sys/class/virtio-ports";
+	char path[300], name[64];
+	struct dirent *d;
+	DIR *dir = opendir(class);
+
+	if (!dir)
+		return -1;
+	while ((d = readdir(dir))) {
+		int fd, n;
+
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof path, "%s/%s/name", class, d->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
+		close(fd);
+		if (n <= 0)
+			continue;
+		name[n] = 0;
+		if (strcmp(name, AGENT_PORT "\n"))
+			continue;
+		snprintf(path, sizeof path, "/dev/%s", d->d_name);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0) {
+			closedir(dir);
+			return fd;
+		}
+	}
+	closedir(dir);
+	return -1;
+}
+
+static void read_request(struct request *r)
+{
+	static unsigned char header[FRAME_HEADER];
+	static unsigned char payload[FRAME_PAYLOAD_MAX + 1];
+	static char directory[4096];
+	uint32_t length, n;
+
+	if (!read_all(header, sizeof header))
+		give_up("the host closed the agent's port");
+	length = get32(header + 16);
+	if (get32(header) != FRAME_MAGIC || length > FRAME_PAYLOAD_MAX)
+		give_up("a frame without the protocol's magic, or too long");
+	if (length && !read_all(payload, length))
+		give_up("the host closed the agent's port inside a frame");
+	r->type = get32(header + 4);
+	r->nonce = get64(header + 8);
+	if (r->type == FRAME_END)
+		return;
+	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
+		give_up("a request that is too short");
+	payload[length] = 0;
+	r->limit_ms = get32(payload);
+	r->output_limit = get32(payload + 4);
+	memcpy(directory, payload + 12, n);
+	directory[n] = 0;
+	r->directory = directory;
+	r->body = (char *)payload + 12 + n;
+}
+
+void agent(void)
+{
+	struct request request;
+	sigset_t children;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &children, NULL);
+	child_signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	for (int tries = 0; (port = open_port()) < 0; tries++) {
+		if (tries == 1000)
+			give_up("there is no virtio-serial port named " AGENT_PORT);
+		usleep(5000);
+	}
+	send_ready();
+	for (;;) {
+		read_request(&request);
+		if (request.type == FRAME_END)
+			power_off();
+		if (request.type != FRAME_RUN && request.type != FRAME_READ)
+			give_up("a request of an unknown type");
+		serve(&request);
+	}
+}

@@ -1,0 +1,52 @@
+/*
+ * The framed protocol between goldtrace on the host and the agent in the guest.
+ *
+ * It runs over a virtio-serial port of its own; the kernel console never carries it. All integers
+ * are little-endian, whatever the guest's own byte order. A frame is a header of FRAME_HEADER bytes
+ * and `length` bytes of payload:
+ *
+ *   offset 0  u32  magic   FRAME_MAGIC
+ *   offset 4  u32  type    one of enum frame_type
+ *   offset 8  u64  nonce   chosen by the host for each request; each answer repeats it
+ *   offset 16 u32  length  bytes of payload, at most FRAME_PAYLOAD_MAX
+ *   offset 20 u32  zero
+ *
+ * A request is answered by any number of STDOUT and STDERR frames, then by exactly one DONE. The
+ * guest sends READY once, unasked, with nonce 0, before it reads the first request.
+ * The host's half is harness/src/agent/frame.rs.
+ */
+#ifndef GOLDTRACE_PROTOCOL_H
+#define GOLDTRACE_PROTOCOL_H
+
+#define FRAME_MAGIC 0x31415447u /* "GTA1" */
+#define FRAME_HEADER 24
+#define FRAME_PAYLOAD_MAX (1u << 20)
+#define PROTOCOL_VERSION 1
+
+enum frame_type {
+	/* host to guest */
+	FRAME_RUN = 1,  /* limits, then a shell script */
+	FRAME_READ = 2, /* limits, then the path of a file to read */
+	FRAME_END = 3,  /* power the guest off; no answer */
+	/* guest to host */
+	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
+	FRAME_STDOUT = 0x82,
+	FRAME_STDERR = 0x83,
+	FRAME_DONE = 0x84, /* see enum done_kind */
+};
+
+/*
+ * RUN and READ payload: u32 time limit in ms, u32 output limit in bytes (stdout and stderr
+ * together), u32 length of the working directory, the directory, then script or path to the end.
+ *
+ * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds.
+ */
+enum done_kind {
+	DONE_EXITED = 0,    /* value: exit status; for READ always 0 */
+	DONE_SIGNALLED = 1, /* value: signal number */
+	DONE_TIMED_OUT = 2, /* value: the limit in ms; the process group was killed */
+	DONE_FLOODED = 3,   /* value: the limit in bytes; the process group was killed */
+	DONE_ERRNO = 4,     /* value: errno of what could not be started, opened or read */
+};
+
+#endif

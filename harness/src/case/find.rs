@@ -1,0 +1,103 @@
+//! The project's cases.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::model::{Case, CaseId};
+use super::read::read_case;
+use crate::diagnostic::Diagnostic;
+use crate::guest::GuestName;
+use crate::project::Project;
+use crate::yaml::Document;
+
+const FILE: &str = "case.yaml";
+/// The ending of goldens' names.
+pub(super) const GOLDEN: &str = "golden";
+
+/// All cases of the project, in the order of their ids.
+///
+/// # Errors
+/// Every fault of every case file and golden, and every file below `cases/` that no case claims.
+pub fn load_all(project: &Project, guests: &[GuestName]) -> Result<Vec<Case>, Vec<Diagnostic>> {
+    let mut folders = Vec::new();
+    let mut faults = Vec::new();
+    walk(&project.path("cases"), project, &mut folders, &mut faults);
+    folders.sort();
+    let mut cases = Vec::new();
+    for folder in &folders {
+        match load(project, folder, guests) {
+            Ok(case) => cases.push(case),
+            Err(found) => faults.extend(found),
+        }
+    }
+    if folders.is_empty() && faults.is_empty() {
+        faults.push(Diagnostic::whole_file("cases", "there is no case: no case.yaml in any folder"));
+    }
+    if faults.is_empty() { Ok(cases) } else { Err(faults) }
+}
+
+/// Collect folders with a case file. Files elsewhere belong to no case.
+fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, faults: &mut Vec<Diagnostic>) {
+    let entries = match dir.read_dir_utf8().and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+        Ok(entries) => entries,
+        Err(error) => {
+            faults.push(Diagnostic::whole_file(project.shown(dir), format!("failed to list the folder: {error}")));
+            return;
+        }
+    };
+    let is_case = entries.iter().any(|entry| entry.file_name() == FILE);
+    if is_case {
+        folders.push(dir.to_owned());
+    }
+    for entry in entries {
+        if entry.path().is_dir() {
+            walk(entry.path(), project, folders, faults);
+        } else if !is_case {
+            faults.push(
+                Diagnostic::whole_file(project.shown(entry.path()), "no case claims this file")
+                    .with_help(format!("put it beside a {FILE}, or remove it")),
+            );
+        }
+    }
+}
+
+fn load(project: &Project, folder: &Utf8Path, guests: &[GuestName]) -> Result<Case, Vec<Diagnostic>> {
+    let path = folder.join(FILE);
+    let shown = project.shown(&path);
+    let text = fs::read_to_string(&path)
+        .map_err(|e| vec![Diagnostic::whole_file(shown, format!("failed to read the case: {e}"))])?;
+    let id = folder.strip_prefix(project.path("cases")).expect("found below it");
+    let document = Document::parse(shown, text).map_err(|fault| vec![fault])?;
+    let read_golden = |name: &str| {
+        let path = folder.join(format!("{name}.{GOLDEN}"));
+        (project.shown(&path).to_owned(), fs::read(&path))
+    };
+    let (case, names, mut faults) = read_case(&CaseId::new(id.as_str()), shown, &document, guests, &read_golden);
+    faults.extend(unclaimed(project, folder, &names));
+    match case {
+        Some(case) if faults.is_empty() => Ok(case),
+        _ => Err(faults),
+    }
+}
+
+/// Files of the folder that are neither the case nor the golden of one of its captures.
+fn unclaimed(project: &Project, folder: &Utf8Path, captures: &BTreeSet<String>) -> Vec<Diagnostic> {
+    let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
+    let mut files: Vec<Utf8PathBuf> =
+        entries.filter_map(Result::ok).map(|entry| entry.path().to_owned()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+        .iter()
+        .filter(|path| path.file_name() != Some(FILE))
+        .filter(|path| {
+            let stem = path.file_name().and_then(|name| name.strip_suffix(GOLDEN)?.strip_suffix('.'));
+            !stem.is_some_and(|stem| captures.contains(stem))
+        })
+        .map(|path| {
+            Diagnostic::whole_file(project.shown(path), "no step of the case captures what this file is for")
+                .with_help("rename it to CAPTURE.golden, with the name of a capture, or remove it")
+        })
+        .collect()
+}

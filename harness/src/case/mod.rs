@@ -1,0 +1,13 @@
+//! Cases: documented scenarios, each with the goldens of what it captures.
+//!
+//! A case is a folder below `cases/` with a `case.yaml`; its path is its id. [`load_all`] reads and
+//! checks all of them, goldens included, and tells every fault at once, before anything is booted.
+//!
+//! This module runs nothing and compares nothing.
+
+mod find;
+mod model;
+mod read;
+
+pub use find::load_all;
+pub use model::{Action, Capture, Case, CaseId, Step};

@@ -1,0 +1,115 @@
+//! What a case is, checked and ready to run.
+
+use std::fmt;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+
+use crate::golden::Golden;
+use crate::guest::GuestName;
+use crate::normalise::Format;
+
+/// A case's id: its folder's path below `cases/`, such as `histogram-design/alias`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaseId(String);
+
+impl CaseId {
+    /// An id; the caller has taken it from a path.
+    pub fn new(id: &str) -> CaseId {
+        CaseId(id.to_owned())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CaseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One documented scenario.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its id.
+    pub id: CaseId,
+    /// One line that says what it shows.
+    pub title: String,
+    /// The kernel document that it comes from, if any.
+    pub document: Option<String>,
+    /// Its file, as it is shown.
+    pub file: Utf8PathBuf,
+    /// The guests that it is run on.
+    pub guests: Vec<GuestName>,
+    /// Kernel config symbols, `CONFIG_` included, without which it is skipped.
+    pub requires: Vec<String>,
+    /// The folder in the guest that its steps start from.
+    pub directory: String,
+    /// Its steps, in order; at least one captures something.
+    pub steps: Vec<Step>,
+}
+
+/// One step.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// Its line in the case's file, from 1.
+    pub line: usize,
+    /// What it does.
+    pub action: Action,
+    /// How long it may take, in the guest's time.
+    pub limit: Duration,
+    /// What is kept and compared.
+    pub capture: Option<Capture>,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Run a script with `sh -e`; another exit status than this one is an error.
+    Run {
+        /// The script.
+        script: String,
+        /// The exit status that it must have.
+        status: u32,
+    },
+    /// Read a file to its end.
+    Read {
+        /// Its path, relative to the case's folder in the guest.
+        path: String,
+    },
+}
+
+/// An output that is kept under a name and compared with a golden.
+#[derive(Debug, Clone)]
+pub struct Capture {
+    /// Its name, unique in the case. The golden's file is named after it.
+    pub name: String,
+    /// Its format.
+    pub format: Format,
+    /// What it must be.
+    pub golden: Golden,
+}
+
+impl Step {
+    /// The step in one line, for showing.
+    pub fn summary(&self) -> String {
+        match &self.action {
+            Action::Run { script, .. } => {
+                let mut lines = script.lines().filter(|line| !line.trim().is_empty());
+                let first = lines.next().unwrap_or_default().trim();
+                if lines.next().is_some() { format!("{first} ...") } else { first.to_owned() }
+            }
+            Action::Read { path } => format!("read {path}"),
+        }
+    }
+}
+
+impl Case {
+    /// Whether it is run on `guest`.
+    pub fn runs_on(&self, guest: &GuestName) -> bool {
+        self.guests.contains(guest)
+    }
+}

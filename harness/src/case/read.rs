@@ -1,0 +1,328 @@
+//! Case files.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::find::GOLDEN;
+use super::model::{Action, Capture, Case, CaseId, Step};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::golden::{Golden, HEAD};
+use crate::guest::GuestName;
+use crate::normalise::Format;
+use crate::yaml::{Document, Fields, Node, Reader};
+
+/// Where a case's steps start from when it does not say.
+const DIRECTORY: &str = "/sys/kernel/tracing";
+/// How long a step may take when neither it nor its case says.
+const LIMIT: Duration = Duration::from_secs(20);
+
+const CASE_KEYS: [&str; 7] = ["title", "document", "guests", "requires", "directory", "limit", "steps"];
+const STEP_KEYS: [&str; 6] = ["run", "read", "status", "limit", "capture", "format"];
+
+/// Gives a golden's shown name and its bytes for a capture's name.
+pub(super) type ReadGolden<'r> = dyn Fn(&str) -> (Utf8PathBuf, io::Result<Vec<u8>>) + 'r;
+
+struct Context<'c> {
+    reader: Reader,
+    golden_faults: Vec<Diagnostic>,
+    captures: BTreeSet<String>,
+    read_golden: &'c ReadGolden<'c>,
+}
+
+/// Read a case: the case when it can be made out, the names of its captures, and all faults.
+pub(super) fn read_case(
+    id: &CaseId,
+    file: &Utf8Path,
+    document: &Document,
+    guests: &[GuestName],
+    read_golden: &ReadGolden<'_>,
+) -> (Option<Case>, BTreeSet<String>, Vec<Diagnostic>) {
+    let mut context =
+        Context { reader: Reader::new(), golden_faults: Vec::new(), captures: BTreeSet::new(), read_golden };
+    let case = context.case(id, file, document.root(), guests);
+    let mut faults = context.reader.into_faults();
+    faults.extend(context.golden_faults);
+    (case, context.captures, faults)
+}
+
+impl Context<'_> {
+    fn case(&mut self, id: &CaseId, file: &Utf8Path, root: Node<'_>, known: &[GuestName]) -> Option<Case> {
+        let f = self.reader.fields(root, &CASE_KEYS)?;
+        let title = f.need(&mut self.reader, "title").and_then(|node| self.reader.line(&node));
+        let document = f.get("document").map(|node| self.reader.line(&node));
+        let guests = match f.get("guests") {
+            Some(node) => self.guests(&node, known),
+            None => Some(known.to_vec()),
+        };
+        let requires = f.get("requires").map_or(Some(Vec::new()), |node| self.requires(&node));
+        let directory = f.get("directory").map_or(Some(DIRECTORY.to_owned()), |node| self.reader.line(&node));
+        let limit = f.get("limit").map_or(Some(LIMIT), |node| self.reader.duration(&node));
+        let steps = f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, limit.unwrap_or(LIMIT)));
+        Some(Case {
+            id: id.clone(),
+            title: title?,
+            document: document.flatten(),
+            file: file.to_owned(),
+            guests: guests?,
+            requires: requires?,
+            directory: directory?,
+            steps: steps?,
+        })
+    }
+
+    fn guests(&mut self, node: &Node<'_>, known: &[GuestName]) -> Option<Vec<GuestName>> {
+        let mut guests = Vec::new();
+        for item in self.reader.list(node)? {
+            let Some(name) = self.reader.line(&item) else { continue };
+            let guest = GuestName::new(&name);
+            if !known.contains(&guest) {
+                let help = did_you_mean(&name, known.iter().map(GuestName::as_str)).unwrap_or_else(|| {
+                    let names: Vec<&str> = known.iter().map(GuestName::as_str).collect();
+                    format!("known guests: {}", names.join(", "))
+                });
+                self.reader.report(item.fault(format!("unknown guest `{name}`")).with_help(help));
+            } else if guests.contains(&guest) {
+                self.reader.report(item.fault(format!("guest `{name}` is named twice")));
+            } else {
+                guests.push(guest);
+            }
+        }
+        if guests.is_empty() {
+            self.reader.report(node.fault("the case would run on no guest"));
+        }
+        Some(guests)
+    }
+
+    fn requires(&mut self, node: &Node<'_>) -> Option<Vec<String>> {
+        let symbols = self.reader.lines(node)?;
+        for symbol in &symbols {
+            if !symbol.starts_with("CONFIG_") {
+                let fault = node.fault(format!("`{symbol}` is no kernel config symbol"));
+                self.reader.report(fault.with_help("write it as CONFIG_NAME"));
+            }
+        }
+        Some(symbols)
+    }
+
+    fn steps(&mut self, node: &Node<'_>, limit: Duration) -> Option<Vec<Step>> {
+        let items = self.reader.list(node)?;
+        let steps: Vec<Option<Step>> = items.into_iter().map(|item| self.step(item, limit)).collect();
+        if self.captures.is_empty() {
+            let fault = node.key_fault("the case asserts nothing: no step has a capture");
+            self.reader.report(fault.with_help("add a step such as `read: events/sched/sched_waking/hist_debug` with a `capture:`"));
+        }
+        steps.into_iter().collect()
+    }
+
+    fn step(&mut self, node: Node<'_>, default_limit: Duration) -> Option<Step> {
+        let line = node.fault(String::new()).span.line;
+        let f = self.reader.fields(node, &STEP_KEYS)?;
+        let action = self.action(&f);
+        let limit = f.get("limit").map_or(Some(default_limit), |node| self.reader.duration(&node));
+        let capture = self.capture(&f, action.as_ref());
+        Some(Step { line, action: action?, limit: limit?, capture: capture? })
+    }
+
+    fn action(&mut self, f: &Fields<'_>) -> Option<Action> {
+        let status = f.get("status").map(|node| (self.reader.number(&node, 0..=255), node));
+        match (f.get("run"), f.get("read")) {
+            (Some(run), None) => {
+                let script = self.reader.text(&run)?;
+                if script.trim().is_empty() {
+                    self.reader.report(run.fault("an empty script"));
+                    return None;
+                }
+                if script.contains('\0') {
+                    self.reader.report(run.fault("a script cannot hold a NUL"));
+                    return None;
+                }
+                let status = status.map_or(Some(0), |(status, _)| status)?;
+                Some(Action::Run { script, status: u32::try_from(status).unwrap_or(0) })
+            }
+            (None, Some(read)) => {
+                if let Some((_, node)) = status {
+                    self.reader.report(node.key_fault("`status` belongs to `run`: a file that cannot be read is an error"));
+                }
+                Some(Action::Read { path: self.reader.line(&read)? })
+            }
+            (Some(_), Some(read)) => {
+                self.reader.report(read.key_fault("a step is either `run` or `read`").with_help("make two steps of it"));
+                None
+            }
+            (None, None) => {
+                self.reader.report(f.node().fault("a step needs `run` or `read`"));
+                None
+            }
+        }
+    }
+
+    /// The outer option is for faults, the inner one for a step without capture.
+    #[expect(clippy::option_option, reason = "the two absences differ")]
+    fn capture(&mut self, f: &Fields<'_>, action: Option<&Action>) -> Option<Option<Capture>> {
+        let format = match f.get("format") {
+            Some(node) => Some(self.format(&node)?),
+            None => None,
+        };
+        let Some(node) = f.get("capture") else {
+            if let Some(node) = f.get("format") {
+                self.reader.report(node.key_fault("`format` without `capture` has no effect"));
+            }
+            if matches!(action, Some(Action::Read { .. })) {
+                let fault = f.node().fault("a file is read and not captured");
+                self.reader.report(fault.with_help("add `capture: NAME`"));
+            }
+            return Some(None);
+        };
+        let name = self.reader.line(&node)?;
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) || name.starts_with('.') {
+            let fault = node.fault(format!("`{name}` cannot name a file"));
+            self.reader.report(fault.with_help("use letters, digits, `.`, `_` and `-`"));
+            return None;
+        }
+        if !self.captures.insert(name.clone()) {
+            self.reader.report(node.fault(format!("an earlier step captures `{name}` already")));
+            return None;
+        }
+        let format = format.unwrap_or_else(|| match action {
+            Some(Action::Read { path }) => Format::of_file(path),
+            _ => Format::Plain,
+        });
+        let golden = self.golden(&node, &name)?;
+        Some(Some(Capture { name, format, golden }))
+    }
+
+    fn format(&mut self, node: &Node<'_>) -> Option<Format> {
+        let name = self.reader.line(node)?;
+        let known = Format::ALL.map(|(name, _)| name);
+        let found = Format::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
+        if found.is_none() {
+            let help = did_you_mean(&name, known).unwrap_or_else(|| format!("known formats: {}", known.join(", ")));
+            self.reader.report(node.fault(format!("unknown format `{name}`")).with_help(help));
+        }
+        found
+    }
+
+    fn golden(&mut self, node: &Node<'_>, name: &str) -> Option<Golden> {
+        let (file, bytes) = (self.read_golden)(name);
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let fault = node.fault(format!("the golden `{file}` cannot be read: {error}"));
+                self.reader.report(fault.with_help(format!(
+                    "a golden of the one line `{HEAD}` expects nothing; a run then shows what was captured \
+                     (its name is that of the capture and `.{GOLDEN}`)"
+                )));
+                return None;
+            }
+        };
+        Golden::parse(&file, &bytes).map_err(|faults| self.golden_faults.extend(faults)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Option<Case>, Vec<String>) {
+        let document = match Document::parse("case.yaml", text) {
+            Ok(document) => document,
+            Err(fault) => return (None, vec![format!("{}:{} {}", fault.span.line, fault.span.column, fault.message)]),
+        };
+        let guests = ["ppc64le", "x86_64"].map(GuestName::new);
+        let golden = |name: &str| {
+            let bytes = match name {
+                "absent" => Err(io::Error::from(io::ErrorKind::NotFound)),
+                "broken" => Ok(b"#@ golden v1\n{{\n".to_vec()),
+                _ => Ok(b"#@ golden v1\n".to_vec()),
+            };
+            (Utf8PathBuf::from(format!("{name}.golden")), bytes)
+        };
+        let (case, _, faults) =
+            read_case(&CaseId::new("a/b"), Utf8Path::new("case.yaml"), &document, &guests, &golden);
+        let shown = faults.iter().map(|f| {
+            format!("{}:{}:{} {} | {}", f.file, f.span.line, f.span.column, f.message, f.help.as_deref().unwrap_or("-"))
+        });
+        (case, shown.collect())
+    }
+
+    #[test]
+    fn a_case() {
+        let (case, faults) = read(
+            "title: T\nsteps:\n  - run: echo 1\n    status: 3\n    limit: 2s\n  - read: events/a/b/hist_debug\n    capture: one\n",
+        );
+        assert_eq!(faults, Vec::<String>::new());
+        let case = case.expect("a case");
+        assert_eq!(case.guests.len(), 2);
+        assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), status: 3 });
+        assert_eq!((case.steps[0].line, case.steps[1].line), (3, 6));
+        assert_eq!(case.steps[1].capture.as_ref().expect("one").format, Format::HistDebug);
+    }
+
+    #[test]
+    fn every_fault_is_told_with_its_place() {
+        let (_, faults) = read(concat!(
+            "title: 5\n",
+            "guest: [x86_64]\n",
+            "guests: [x86, x86_64, x86_64]\n",
+            "steps:\n",
+            "  - run: a\n",
+            "    read: b\n",
+            "  - limit: 3\n",
+            "  - read: f\n",
+            "  - read: f\n",
+            "    capture: one\n",
+            "    format: hist_debag\n",
+            "  - read: f\n",
+            "    capture: two\n",
+            "  - run: x\n",
+            "    capture: two\n",
+            "  - run: x\n",
+            "    capture: a/b\n",
+            "  - run: x\n",
+            "    capture: absent\n",
+            "  - run: x\n",
+            "    capture: broken\n",
+            "  - run: [x]\n",
+            "  - read: f\n",
+            "    status: 1\n",
+            "    capture: three\n",
+        ));
+        let expected = [
+            "case.yaml:1:8 expected text, found the number 5 | put the value in quotes",
+            "case.yaml:2:1 unknown key `guest` | did you mean `guests`?",
+            "case.yaml:3:10 unknown guest `x86` | did you mean `x86_64`?",
+            "case.yaml:3:23 guest `x86_64` is named twice | -",
+            "case.yaml:6:5 a step is either `run` or `read` | make two steps of it",
+            "case.yaml:7:5 a step needs `run` or `read` | -",
+            "case.yaml:7:12 expected a time, found the number 3 | write a number with ms, s or min, such as 500ms or 10s",
+            "case.yaml:8:5 a file is read and not captured | add `capture: NAME`",
+            "case.yaml:11:13 unknown format `hist_debag` | did you mean `hist_debug`?",
+            "case.yaml:15:14 an earlier step captures `two` already | -",
+            "case.yaml:17:14 `a/b` cannot name a file | use letters, digits, `.`, `_` and `-`",
+            "case.yaml:19:14 the golden `absent.golden` cannot be read: entity not found | a golden of the one line \
+             `#@ golden v1` expects nothing; a run then shows what was captured (its name is that of the capture and \
+             `.golden`)",
+            "case.yaml:22:10 expected text, found a list | -",
+            "case.yaml:24:5 `status` belongs to `run`: a file that cannot be read is an error | -",
+            "broken.golden:2:1 this `{{` is not closed | close it with `}}`, or write `{{lit:{{}}` for the text `{{`",
+        ];
+        assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn a_case_without_an_assertion_is_refused() {
+        let (_, faults) = read("title: T\nsteps:\n  - run: echo 1\n");
+        assert!(faults[0].starts_with("case.yaml:2:1 the case asserts nothing"), "{faults:?}");
+    }
+
+    #[test]
+    fn text_that_is_no_yaml_is_placed() {
+        let (_, faults) = read("title: T\n\tsteps: []\n");
+        assert!(faults[0].starts_with("2:"), "{faults:?}");
+        let (_, faults) = read("title: T\ntitle: U\nsteps: []\n");
+        assert!(faults[0].contains("duplicate entry with key \"title\""), "{faults:?}");
+    }
+}

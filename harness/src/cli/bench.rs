@@ -1,0 +1,137 @@
+//! `goldtrace bench`.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+
+use super::options::{Guests, Images, Inputs, Place};
+use super::status::{ExitStatus, Stop};
+use crate::agent::Session;
+use crate::image::Refresh;
+use crate::qemu::{Console, Event, Mode};
+use crate::report::Progress;
+use crate::run::{self, Lab};
+
+/// Measurements.
+#[derive(Debug, Args)]
+pub(super) struct Bench {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// From QEMU's start to a ready agent, beside the bare start of the same QEMU
+    Boot(BootBench),
+}
+
+#[derive(Debug, Args)]
+struct BootBench {
+    #[command(flatten)]
+    guests: Guests,
+    #[command(flatten)]
+    images: Images,
+    /// How many boots are measured, after one that is not
+    #[arg(long, default_value = "9", value_parser = clap::value_parser!(u16).range(7..=1000))]
+    boots: u16,
+}
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+impl Bench {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        match &self.what {
+            What::Boot(bench) => bench.run(place),
+        }
+    }
+}
+
+impl BootBench {
+    fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        let project = place.project()?;
+        let inputs = Inputs::load(&project)?;
+        let guests = self.guests.choose(&inputs.guests)?;
+        let progress = Progress::to_stderr();
+        let lab =
+            self.images.lab(&project, &inputs.guests, &inputs.sources, &guests, Refresh::WhenOld, &progress)?;
+        anstream::println!(
+            "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
+            self.boots
+        );
+        for guest in guests {
+            let (mut ready, mut bare) = (Vec::new(), Vec::new());
+            // The two alternate, so that a change in the host's load meets both. The first of each
+            // fills the host's page cache and does not count.
+            for round in 0..=self.boots {
+                let boot = boot(&lab, guest)?;
+                let start = bare_start(&lab, guest)?;
+                if round > 0 {
+                    ready.push(boot);
+                    bare.push(start);
+                }
+            }
+            let ratio = median(&mut ready).as_secs_f64() / median(&mut bare).as_secs_f64();
+            anstream::println!("{:10} agent ready      {}", guest.name, spread(&mut ready));
+            anstream::println!("{:10} QEMU alone (-S)  {}   ratio {ratio:.1}", "", spread(&mut bare));
+        }
+        Ok(ExitStatus::Success)
+    }
+}
+
+fn bench<'l>(lab: &'l Lab, guest: &crate::guest::Guest) -> &'l run::Bench {
+    lab.bench(&guest.name)
+}
+
+fn boot(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
+    let bench = bench(lab, guest);
+    let logs = Logs::new()?;
+    let machine =
+        bench.start(Mode::Agent, logs.path(), Console::Watched).map_err(|e| Stop::Infrastructure(e.into()))?;
+    let session = Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT)
+        .map_err(|(machine, error)| Stop::Infrastructure(anyhow::anyhow!("{error}\n{}", machine.stderr())))?;
+    let time = session.boot_time();
+    let (_, ended) = session.end();
+    ended.map_err(|e| Stop::Infrastructure(e.into()))?;
+    Ok(time)
+}
+
+/// Until QEMU, stopped before the guest's first instruction, greets on its monitor.
+fn bare_start(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
+    let logs = Logs::new()?;
+    let mut machine = bench(lab, guest)
+        .start(Mode::Stopped, logs.path(), Console::Watched)
+        .map_err(|e| Stop::Infrastructure(e.into()))?;
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match machine.event(deadline) {
+            Some(Event::MonitorGreeted) => return Ok(machine.started().elapsed()),
+            Some(Event::Exited(_)) | None => {
+                return Err(Stop::Infrastructure(anyhow::anyhow!("QEMU did not greet\n{}", machine.stderr())));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+struct Logs(tempfile::TempDir);
+
+impl Logs {
+    fn new() -> Result<Logs, Stop> {
+        Ok(Logs(tempfile::tempdir()?))
+    }
+
+    fn path(&self) -> &camino::Utf8Path {
+        camino::Utf8Path::from_path(self.0.path()).expect("a temporary folder has a UTF-8 name")
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn spread(times: &mut [Duration]) -> String {
+    let middle = median(times).as_secs_f64();
+    let (min, max) = (times[0].as_secs_f64(), times[times.len() - 1].as_secs_f64());
+    format!("{middle:.3} ({min:.3}, {max:.3})")
+}

@@ -1,0 +1,60 @@
+//! `goldtrace list`.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use super::options::{Guests, Inputs, Place};
+use super::status::{ExitStatus, Stop};
+use crate::run::Plan;
+
+/// Show cases and guests, and why a trial would be skipped.
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// Only trials whose name (CASE@GUEST) contains one of these [default: all]
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    guests: Guests,
+}
+
+impl List {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        let project = place.project()?;
+        let inputs = Inputs::load(&project)?;
+        let guests = self.guests.choose(&inputs.guests)?;
+        anstream::println!("guests:");
+        for guest in &guests {
+            anstream::println!(
+                "  {:10} {}, {} CPUs, {} MiB, {} -machine {}",
+                guest.name,
+                guest.arch.name(),
+                guest.cpus,
+                guest.memory_mib,
+                guest.qemu.binary,
+                guest.qemu.machine
+            );
+        }
+        let plan = Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for trial in &plan.trials {
+            by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());
+        }
+        anstream::println!("cases:");
+        for case in inputs.cases.iter().filter(|case| by_case.contains_key(case.id.as_str())) {
+            anstream::println!("  {}: {}", case.id, case.title);
+            let captures = case.steps.iter().filter(|step| step.capture.is_some()).count();
+            let mut line =
+                format!("    on {}; {captures} captures", by_case[case.id.as_str()].join(", "));
+            if let Some(document) = &case.document {
+                line.push_str(&format!("; {document}"));
+            }
+            if !case.requires.is_empty() {
+                line.push_str(&format!("; skipped on a kernel without {}", case.requires.join(", ")));
+            }
+            anstream::println!("{line}");
+        }
+        anstream::println!("{} trials", plan.trials.len());
+        Ok(ExitStatus::Success)
+    }
+}

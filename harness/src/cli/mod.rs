@@ -1,0 +1,55 @@
+//! The command line: one module a subcommand.
+
+mod bench;
+mod build;
+mod doctor;
+mod list;
+mod options;
+mod run;
+mod shell;
+mod status;
+
+use clap::{Parser, Subcommand};
+
+pub use status::ExitStatus;
+
+/// Golden tests of the Linux kernel's tracing, in x86-64 and ppc64le guests.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    place: options::Place,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Boot the guests, run the cases and compare what they print with the goldens
+    Run(run::Run),
+    /// Show cases and guests, and why a trial would be skipped
+    List(list::List),
+    /// Build kernels, modules and initramfs without running anything
+    Build(build::Build),
+    /// A shell in a guest, with the same image that trials boot
+    Shell(shell::Shell),
+    /// What the host has, what is missing, which accelerator each guest gets and why
+    Doctor(doctor::Doctor),
+    /// Measurements
+    Bench(bench::Bench),
+}
+
+impl Cli {
+    /// Do what the command line says. Errors are printed; the status says what kind they were.
+    pub fn run(&self) -> ExitStatus {
+        let result = match &self.command {
+            Command::Run(command) => command.run(&self.place),
+            Command::List(command) => command.run(&self.place),
+            Command::Build(command) => command.run(&self.place),
+            Command::Shell(command) => command.run(&self.place),
+            Command::Doctor(command) => command.run(&self.place),
+            Command::Bench(command) => command.run(&self.place),
+        };
+        result.unwrap_or_else(|stop| stop.report())
+    }
+}

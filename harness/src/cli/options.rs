@@ -1,0 +1,112 @@
+//! Options that several commands share, and what follows from them.
+
+use camino::Utf8PathBuf;
+use clap::Args;
+
+use super::status::Stop;
+use crate::case::{self, Case};
+use crate::guest::{self, Guest, GuestName};
+use crate::image::{Builder, Patch, Refresh, SourcesFile, Store};
+use crate::project::Project;
+use crate::qemu::Wanted;
+use crate::report::Progress;
+use crate::run::Lab;
+
+/// Where goldtrace works.
+#[derive(Debug, Args)]
+pub(super) struct Place {
+    /// The checkout to work in [default: the one around the current folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<Utf8PathBuf>,
+}
+
+/// Which guests.
+#[derive(Debug, Args)]
+pub(super) struct Guests {
+    /// Only this guest (repeatable) [default: all]
+    #[arg(long = "guest", value_name = "GUEST")]
+    names: Vec<String>,
+}
+
+/// How images are made.
+#[derive(Debug, Args)]
+pub(super) struct Images {
+    /// Build the kernel from a copy of the source with this patch applied (repeatable, in order)
+    #[arg(long = "patch", value_name = "FILE")]
+    patches: Vec<Utf8PathBuf>,
+    /// What executes the guests' instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    accel: Wanted,
+}
+
+impl Place {
+    /// The project.
+    pub(super) fn project(&self) -> Result<Project, Stop> {
+        match &self.project {
+            Some(root) => Project::at(root),
+            None => Project::around_current_dir(),
+        }
+        .map_err(|e| Stop::Usage(e.to_string()))
+    }
+}
+
+/// What the project's files say, all of it valid.
+pub(super) struct Inputs {
+    pub(super) guests: Vec<Guest>,
+    pub(super) sources: SourcesFile,
+    pub(super) cases: Vec<Case>,
+}
+
+impl Inputs {
+    /// Read everything, and tell the faults of all files together.
+    pub(super) fn load(project: &Project) -> Result<Inputs, Stop> {
+        let mut faults = Vec::new();
+        let guests = guest::load_all(project).map_err(|found| faults.extend(found)).unwrap_or_default();
+        let sources = SourcesFile::load(project).map_err(|found| faults.extend(found)).ok();
+        // With a faulty guest its name is still known: a case that names it is not at fault.
+        let names = project.stems("guests", "yaml").unwrap_or_default();
+        let names: Vec<GuestName> = names.iter().map(|name| GuestName::new(name)).collect();
+        let cases = case::load_all(project, &names).map_err(|found| faults.extend(found)).unwrap_or_default();
+        match sources {
+            Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases }),
+            _ => Err(Stop::Faults(faults)),
+        }
+    }
+}
+
+impl Guests {
+    /// The chosen ones of `all`.
+    pub(super) fn choose<'g>(&self, all: &'g [Guest]) -> Result<Vec<&'g Guest>, Stop> {
+        for name in &self.names {
+            if !all.iter().any(|guest| guest.name.as_str() == name) {
+                let names: Vec<&str> = all.iter().map(|guest| guest.name.as_str()).collect();
+                return Err(Stop::Usage(format!("unknown guest `{name}` (known guests: {})", names.join(", "))));
+            }
+        }
+        let chosen = |guest: &&Guest| self.names.is_empty() || self.names.iter().any(|n| n == guest.name.as_str());
+        Ok(all.iter().filter(chosen).collect())
+    }
+}
+
+impl Images {
+    /// The patches.
+    pub(super) fn patches(&self) -> Result<Vec<Patch>, Stop> {
+        self.patches.iter().map(|path| Patch::load(path).map_err(|e| Stop::Usage(e.to_string()))).collect()
+    }
+
+    /// Everything that `guests` boot, built where it is not in the cache.
+    pub(super) fn lab(
+        &self,
+        project: &Project,
+        all: &[Guest],
+        sources: &SourcesFile,
+        guests: &[&Guest],
+        refresh: Refresh,
+        progress: &Progress,
+    ) -> Result<Lab, Stop> {
+        let patches = self.patches()?;
+        let store = Store::open_default()?;
+        let builder = Builder::new(&store, project, all, sources, refresh, patches, progress)?;
+        Ok(Lab::prepare(&builder, guests, self.accel)?)
+    }
+}

@@ -1,0 +1,97 @@
+//! `goldtrace run`.
+
+use clap::Args;
+
+use super::options::{Guests, Images, Inputs, Place};
+use super::status::{ExitStatus, Stop};
+use crate::image::Refresh;
+use crate::report::{Progress, Summary, describe, headline};
+use crate::run::{Lab, Outcome, Plan, RunDir, default_jobs, run_all};
+
+/// Boot the guests, run the cases and compare what they print with the goldens.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// Only trials whose name (CASE@GUEST) contains one of these [default: all]
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    guests: Guests,
+    #[command(flatten)]
+    images: Images,
+    /// How many guests run at once [default: the number of CPUs]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+    /// Show which trials would be run, and run none
+    #[arg(long)]
+    dry_run: bool,
+    /// Fail when a trial is skipped
+    #[arg(long)]
+    no_skip: bool,
+}
+
+impl Run {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        let project = place.project()?;
+        let inputs = Inputs::load(&project)?;
+        let guests = self.guests.choose(&inputs.guests)?;
+        let plan =
+            Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        if self.dry_run {
+            for trial in &plan.trials {
+                anstream::println!("{trial}");
+            }
+            return Ok(ExitStatus::Success);
+        }
+        let progress = Progress::to_stderr();
+        let lab = self.images.lab(
+            &project,
+            &inputs.guests,
+            &inputs.sources,
+            &plan.guests(),
+            Refresh::WhenOld,
+            &progress,
+        )?;
+        introduce(&lab);
+        let dir = RunDir::create(&project)?;
+        let jobs = self.jobs.map_or_else(default_jobs, usize::from);
+        let start = std::time::Instant::now();
+        let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
+        for trial in &finished {
+            if let Some(text) = describe(trial) {
+                anstream::println!("\n{}\n{text}", headline(trial));
+            }
+        }
+        let summary = Summary::of(&finished);
+        anstream::println!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path());
+        Ok(self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>()))
+    }
+
+    fn status(&self, outcomes: &[&Outcome]) -> ExitStatus {
+        let any = |test: fn(&Outcome) -> bool| outcomes.iter().any(|outcome| test(outcome));
+        if any(|o| matches!(o, Outcome::Interrupted)) {
+            ExitStatus::Interrupted
+        } else if any(|o| matches!(o, Outcome::Fail(_))) {
+            ExitStatus::CaseFailed
+        } else if any(|o| matches!(o, Outcome::Error(_))) {
+            ExitStatus::Infrastructure
+        } else if any(|o| matches!(o, Outcome::Skip(_))) && self.no_skip {
+            ExitStatus::CaseFailed
+        } else {
+            ExitStatus::Success
+        }
+    }
+}
+
+/// Say what is about to run, one line a guest.
+fn introduce(lab: &Lab) {
+    for bench in lab.benches() {
+        let accel = &bench.accel;
+        anstream::println!(
+            "guest {}: Linux {}, {} ({})",
+            bench.guest.name,
+            bench.image.kernel.release,
+            accel.accel.name(),
+            accel.why
+        );
+    }
+}

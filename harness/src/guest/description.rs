@@ -1,0 +1,127 @@
+//! What a guest is.
+
+use std::fmt;
+
+/// The name of a guest: that of its file, such as `ppc64le`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GuestName(String);
+
+impl GuestName {
+    /// A name; the caller has taken it from a file's name.
+    pub fn new(name: &str) -> GuestName {
+        GuestName(name.to_owned())
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for GuestName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A processor architecture that goldtrace knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arch {
+    /// 64-bit x86, little-endian.
+    X86_64,
+    /// 64-bit Power, little-endian.
+    Ppc64le,
+}
+
+impl Arch {
+    /// All of them, by the name that guest files use.
+    pub const ALL: [(&'static str, Arch); 2] = [("x86_64", Arch::X86_64), ("ppc64le", Arch::Ppc64le)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Arch::X86_64 => "x86_64",
+            Arch::Ppc64le => "ppc64le",
+        }
+    }
+
+    /// The machine in an ELF header (`e_machine`) of its kernels and programs.
+    pub fn elf_machine(self) -> u16 {
+        match self {
+            Arch::X86_64 => 62,
+            Arch::Ppc64le => 21,
+        }
+    }
+
+    /// Whether a program of this architecture runs on the host as it is.
+    pub fn is_hosts(self) -> bool {
+        match self {
+            Arch::X86_64 => cfg!(target_arch = "x86_64"),
+            Arch::Ppc64le => cfg!(all(target_arch = "powerpc64", target_endian = "little")),
+        }
+    }
+}
+
+/// A setting that is not obvious, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quirk {
+    /// The words of the setting, as they stand on a command line.
+    pub set: Vec<String>,
+    /// Why it is set, and when it can go.
+    pub why: String,
+}
+
+/// How QEMU is started for a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QemuSpec {
+    /// The program.
+    pub binary: String,
+    /// The Debian package that has it.
+    pub package: String,
+    /// The machine type, as `-machine` takes it.
+    pub machine: String,
+    /// Options added to the machine type under TCG only.
+    pub machine_tcg: Vec<Quirk>,
+    /// The CPU model under TCG.
+    pub cpu_tcg: String,
+    /// The CPU model under KVM.
+    pub cpu_kvm: String,
+    /// Further arguments.
+    pub arguments: Vec<Quirk>,
+}
+
+/// How a guest's kernel is built and started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSpec {
+    /// `ARCH=` of the kernel's own makefiles.
+    pub make_arch: String,
+    /// `CROSS_COMPILE=`; empty for the host's own compiler.
+    pub cross: String,
+    /// The file that QEMU boots, relative to the build folder.
+    pub image: String,
+    /// Config fragments in `images/kernel/`, in order; a later one wins.
+    pub fragments: Vec<String>,
+    /// Further arguments on the kernel's command line.
+    pub arguments: Vec<Quirk>,
+}
+
+/// A machine description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    /// Its name.
+    pub name: GuestName,
+    /// Its architecture.
+    pub arch: Arch,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Number of CPUs.
+    pub cpus: u64,
+    /// The console's device, as the kernel names it.
+    pub console: String,
+    /// Debian's name of the architecture, for the userland's packages.
+    pub debian_arch: String,
+    /// How QEMU is started.
+    pub qemu: QemuSpec,
+    /// How the kernel is built and started.
+    pub kernel: KernelSpec,
+}

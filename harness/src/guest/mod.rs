@@ -1,0 +1,10 @@
+//! Guests: what machine QEMU plays, and what runs in it.
+//!
+//! A guest is a row of data in `guests/NAME.yaml`. This module reads and checks it; it starts
+//! nothing and knows no case.
+
+mod description;
+mod read;
+
+pub use description::{Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+pub use read::{load_all, read_guest};

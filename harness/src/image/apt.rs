@@ -1,0 +1,208 @@
+//! Debian packages of another suite or architecture than the host's, without touching the host's apt.
+//!
+//! apt runs with a private source list and state below the cache. The mirror is the one that the
+//! host's own sources name for Debian, and apt checks the archive's signature as always. Packages
+//! are downloaded and unpacked, never installed.
+
+use std::fs;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use xshell::{Shell, cmd};
+
+use super::digest::file_digest;
+use super::error::ImageError;
+use super::store::{Product, Recipe, Store, make_dir};
+use super::watch::Watch;
+use crate::process;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A package as a suite has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name.
+    pub package: String,
+    /// Debian's name of its architecture, as it was asked for.
+    pub arch: String,
+    /// Its version.
+    pub version: String,
+    /// The SHA-256 of the .deb, from the suite's signed index.
+    pub sha256: String,
+    /// Its `Depends:` field.
+    pub depends: String,
+}
+
+/// apt on one suite.
+pub struct Apt<'a> {
+    suite: String,
+    dir: Utf8PathBuf,
+    config: Utf8PathBuf,
+    watch: &'a dyn Watch,
+    sh: Shell,
+}
+
+impl<'a> Apt<'a> {
+    /// A private apt for `suite` with the packages of `archs`.
+    ///
+    /// # Errors
+    /// When the host's sources name no Debian mirror, or the state cannot be written.
+    pub fn open(store: &Store, suite: &str, archs: &[String], watch: &'a dyn Watch) -> Result<Apt<'a>, ImageError> {
+        let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+        let mirror = host_mirror(&sh)?;
+        let dir = store.root().join("apt").join(suite);
+        for sub in ["state/lists/partial", "cache/archives/partial", "etc"] {
+            make_dir(&dir.join(sub))?;
+        }
+        let config = dir.join("etc/apt.conf");
+        let list = dir.join("etc/sources.list");
+        let archs_quoted = archs.iter().map(|a| format!("\"{a}\";")).collect::<String>();
+        write(
+            &list,
+            &format!("deb [arch={} target=Packages signed-by={KEYRING}] {mirror} {suite} main\n", archs.join(",")),
+        )?;
+        write(
+            &config,
+            &format!(
+                "#clear APT::Architectures;\n\
+                 APT::Architectures {{ {archs_quoted} }};\n\
+                 Dir::Etc::SourceList \"{list}\";\n\
+                 Dir::Etc::SourceParts \"/dev/null\";\n\
+                 Dir::State \"{dir}/state\";\n\
+                 Dir::State::Lists \"{dir}/state/lists\";\n\
+                 Dir::State::status \"/dev/null\";\n\
+                 Dir::Cache \"{dir}/cache\";\n\
+                 Acquire::Languages \"none\";\n\
+                 Acquire::Retries \"3\";\n\
+                 APT::Sandbox::User \"{}\";\n",
+                sandbox_user()
+            ),
+        )?;
+        Ok(Apt { suite: suite.to_owned(), dir, config, watch, sh })
+    }
+
+    /// Fetch the suite's signed index.
+    ///
+    /// # Errors
+    /// What apt says.
+    pub fn update(&self) -> Result<(), ImageError> {
+        self.watch.line("package versions", &format!("reading the index of {}", self.suite));
+        let config = &self.config;
+        process::read(cmd!(self.sh, "apt-get update --error-on=any -q").env("APT_CONFIG", config))?;
+        Ok(())
+    }
+
+    /// The package's newest version in the suite.
+    ///
+    /// # Errors
+    /// When the suite has no such package.
+    pub fn candidate(&self, package: &str, arch: &str) -> Result<Candidate, ImageError> {
+        let config = &self.config;
+        let shown = process::read(
+            cmd!(self.sh, "apt-cache show --no-all-versions {package}:{arch}").env("APT_CONFIG", config),
+        )?;
+        let field = |name: &str| {
+            shown.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::to_owned)
+        };
+        let (Some(version), Some(sha256)) = (field("Version"), field("SHA256")) else {
+            return Err(ImageError::Other(format!("{} has no usable package {package}:{arch}", self.suite)));
+        };
+        Ok(Candidate {
+            package: package.to_owned(),
+            arch: arch.to_owned(),
+            version,
+            sha256,
+            depends: field("Depends").unwrap_or_default(),
+        })
+    }
+
+    /// Download exactly `candidate` to `file`.
+    ///
+    /// # Errors
+    /// When the mirror no longer has that version, or the file is not the one in the index.
+    fn download(&self, candidate: &Candidate, file: &Utf8Path) -> Result<(), ImageError> {
+        let Candidate { package, arch, version, sha256, .. } = candidate;
+        let config = &self.config;
+        let folder = self.dir.join(format!("download-{}", std::process::id()));
+        make_dir(&folder)?;
+        let _dir = self.sh.push_dir(folder.as_std_path());
+        let got = process::read(
+            cmd!(self.sh, "apt-get download -q {package}:{arch}={version}").env("APT_CONFIG", config),
+        );
+        let found = folder
+            .read_dir_utf8()
+            .ok()
+            .and_then(|mut entries| entries.find_map(|e| e.ok().filter(|e| e.path().extension() == Some("deb"))));
+        let result = match (got, found) {
+            (Ok(_), Some(deb)) => {
+                let digest = file_digest(deb.path()).map_err(|e| ImageError::file("read", deb.path(), e))?;
+                if digest.as_str() == sha256 {
+                    fs::rename(deb.path(), file).map_err(|e| ImageError::file("move", deb.path(), e))
+                } else {
+                    Err(ImageError::Other(format!(
+                        "{package}:{arch} {version} as downloaded has SHA-256 {}, and the suite's index says {sha256}",
+                        digest.as_str()
+                    )))
+                }
+            }
+            (Ok(_), None) => Err(ImageError::Other(format!("apt-get downloaded no file for {package}:{arch}"))),
+            (Err(error), _) => Err(ImageError::Other(format!(
+                "{error}\nif the mirror has dropped that version, ask for the newest: `goldtrace build --refresh`"
+            ))),
+        };
+        let _ = fs::remove_dir_all(&folder);
+        result
+    }
+}
+
+/// The .deb of `candidate`, as a product whose only file is `package.deb`.
+///
+/// # Errors
+/// When it is not in the cache and cannot be downloaded.
+pub(super) fn deb(
+    store: &Store,
+    suite: &str,
+    archs: &[String],
+    candidate: &Candidate,
+    watch: &dyn Watch,
+) -> Result<Product, ImageError> {
+    let Candidate { package, arch, version, sha256, .. } = candidate;
+    let recipe = Recipe::new("package", &format!("{package}-{arch}"))
+        .with("version", version)
+        .with("sha256", sha256);
+    store.product(&recipe, watch, |workshop| {
+        workshop.watch.line(&workshop.label, &format!("downloading {package} {version} ({arch})"));
+        let apt = Apt::open(store, suite, archs, watch)?;
+        if apt.candidate(package, arch).map(|now| now.version).ok().as_ref() != Some(version) {
+            apt.update()?;
+        }
+        apt.download(candidate, &workshop.out.join("package.deb"))
+    })
+}
+
+/// The Debian mirror that the host's own apt sources name.
+fn host_mirror(sh: &Shell) -> Result<String, ImageError> {
+    let format = "$(REPO_URI)|$(COMPONENT)";
+    let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
+        ImageError::Other(format!("the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"))
+    })?;
+    targets
+        .lines()
+        .filter_map(|line| line.split_once('|'))
+        .find(|(uri, component)| *component == "main" && uri.trim_end_matches('/').ends_with("/debian"))
+        .map(|(uri, _)| uri.to_owned())
+        .ok_or_else(|| {
+            ImageError::Other(
+                "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian".to_owned(),
+            )
+        })
+}
+
+/// apt drops to a user that cannot write below root's own cache, and says so: stay who we are.
+fn sandbox_user() -> &'static str {
+    if rustix::process::geteuid().is_root() { "root" } else { "" }
+}
+
+fn write(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
+    fs::write(path, text).map_err(|e| ImageError::file("write", path, e))
+}

@@ -1,0 +1,243 @@
+//! A guest's kernel and its modules.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use xshell::{Shell, cmd};
+
+use super::digest::text_digest;
+use super::error::ImageError;
+use super::kconfig::Wanted;
+use super::patch::Patch;
+use super::store::{Product, Recipe, Store, Workshop, make_dir};
+use super::watch::Watch;
+use crate::guest::Guest;
+use crate::process::{self, Logged, run_logged};
+use crate::project::Project;
+
+/// A built kernel.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The product: `kernel`, `System.map`, `config`, `release` and `modules/`.
+    pub product: Product,
+    /// What `uname -r` says in a guest that runs it. It carries the recipe's digest, so a guest
+    /// that booted another kernel is noticed.
+    pub release: String,
+}
+
+/// What is built, after the configuration.
+const TARGETS: [&str; 2] = ["vmlinux", "modules"];
+
+/// Files kept from the build folder, with the name that each gets.
+const KEPT: [(&str, &str); 3] =
+    [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
+
+const LIMIT: Duration = Duration::from_secs(80 * 60);
+
+impl Kernel {
+    /// The image that QEMU boots.
+    pub fn image(&self) -> Utf8PathBuf {
+        self.product.dir.join("kernel")
+    }
+
+    /// The modules, relative to the product's folder.
+    pub fn modules(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.product.files().filter(|file| file.extension() == Some("ko"))
+    }
+
+    /// The final configuration.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn config(&self) -> Result<String, ImageError> {
+        let path = self.product.dir.join("config");
+        fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))
+    }
+}
+
+/// Build the guest's kernel, or take it from the cache.
+///
+/// `source` is the product that holds the source's .deb.
+///
+/// # Errors
+/// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
+/// fails (with the log's last lines).
+pub(super) fn build(
+    store: &Store,
+    project: &Project,
+    guest: &Guest,
+    source: &Product,
+    patches: &[Patch],
+    watch: &dyn Watch,
+) -> Result<Kernel, ImageError> {
+    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+    let mut wanted = Wanted::default();
+    for fragment in &guest.kernel.fragments {
+        let file = format!("images/kernel/{fragment}");
+        let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
+        wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
+    }
+    let make = Make::new(guest);
+    let recipe = Recipe::new("kernel", guest.name.as_str())
+        .with("source", source.sha256("package.deb"))
+        .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
+        .with("config", wanted.to_text())
+        .with("compiler", compiler_version(&sh, &guest.kernel.cross)?)
+        .with("make", shell_words::join(make.words("localversion")))
+        .with("targets", TARGETS.join(" "))
+        .with("kept", format!("{} {KEPT:?}", guest.kernel.image));
+    let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
+    let product = store.product(&recipe, watch, |workshop| {
+        let tree = unpack(&sh, workshop, source)?;
+        for patch in patches {
+            patch.apply(&sh, workshop, &tree)?;
+        }
+        let build = Build { sh: &sh, workshop, tree, words: make.words(&local_version), store };
+        build.configure(&wanted)?;
+        build.compile()?;
+        build.keep(&guest.kernel.image)
+    })?;
+    let path = product.dir.join("release");
+    let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
+    Ok(Kernel { product, release })
+}
+
+/// The words after `make` that say for which machine and how to build.
+struct Make {
+    arch: String,
+    cross: String,
+}
+
+impl Make {
+    fn new(guest: &Guest) -> Make {
+        Make { arch: guest.kernel.make_arch.clone(), cross: guest.kernel.cross.clone() }
+    }
+
+    /// Names and times that would differ from build to build are fixed.
+    fn words(&self, local_version: &str) -> Vec<String> {
+        vec![
+            format!("ARCH={}", self.arch),
+            format!("CROSS_COMPILE={}", self.cross),
+            format!("CC=ccache {}gcc", self.cross),
+            format!("LOCALVERSION={local_version}"),
+            "KBUILD_BUILD_USER=goldtrace".to_owned(),
+            "KBUILD_BUILD_HOST=goldtrace".to_owned(),
+            "KBUILD_BUILD_VERSION=1".to_owned(),
+            "KBUILD_BUILD_TIMESTAMP=1970-01-01 00:00:00 UTC".to_owned(),
+        ]
+    }
+}
+
+/// The compiler and the linker, by their own words.
+fn compiler_version(sh: &Shell, cross: &str) -> Result<String, ImageError> {
+    let (gcc, ld) = (format!("{cross}gcc"), format!("{cross}ld"));
+    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
+    let gcc = process::read(cmd!(sh, "{gcc} --version"));
+    let ld = process::read(cmd!(sh, "{ld} --version"));
+    match (gcc, ld) {
+        (Ok(gcc), Ok(ld)) => Ok(format!("{}\n{}", first(gcc), first(ld))),
+        (Err(error), _) | (_, Err(error)) => {
+            Err(ImageError::Other(format!("{error}\nno working compiler for this guest: run `ci/bootstrap`")))
+        }
+    }
+}
+
+fn unpack(sh: &Shell, workshop: &Workshop<'_>, source: &Product) -> Result<Utf8PathBuf, ImageError> {
+    let Workshop { scratch, log, label, watch, .. } = workshop;
+    let deb = source.dir.join("package.deb");
+    let run = |command| run_logged(Logged { command, log, limit: LIMIT }, |_| ());
+    watch.line(label, "unpacking the source");
+    run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"))?;
+    let folder = scratch.join("deb/usr/src");
+    let archive = folder
+        .read_dir_utf8()
+        .map_err(|e| ImageError::file("list", &folder, e))?
+        .filter_map(Result::ok)
+        .find(|entry| entry.file_name().ends_with(".tar.xz") && entry.file_name().starts_with("linux-source"))
+        .ok_or_else(|| ImageError::Other(format!("{deb} holds no usr/src/linux-source-*.tar.xz")))?
+        .into_path();
+    let tree = scratch.join("linux");
+    make_dir(&tree)?;
+    run(cmd!(sh, "tar --extract --file {archive} --directory {tree} --strip-components 1"))?;
+    fs::remove_file(&archive).map_err(|e| ImageError::file("remove", &archive, e))?;
+    Ok(tree)
+}
+
+struct Build<'b> {
+    sh: &'b Shell,
+    workshop: &'b Workshop<'b>,
+    tree: Utf8PathBuf,
+    words: Vec<String>,
+    store: &'b Store,
+}
+
+impl Build<'_> {
+    fn configure(&self, wanted: &Wanted) -> Result<(), ImageError> {
+        let fragment = self.workshop.scratch.join("wanted.config");
+        fs::write(&fragment, wanted.to_text()).map_err(|e| ImageError::file("write", &fragment, e))?;
+        self.make(&["allnoconfig".to_owned(), format!("KCONFIG_ALLCONFIG={fragment}")])?;
+        let path = self.tree.join(".config");
+        let config = fs::read_to_string(&path).map_err(|e| ImageError::file("read", &path, e))?;
+        let missing = wanted.missing_from(&config);
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let list: String = missing.iter().map(|m| format!("\n    {m}")).collect();
+        Err(ImageError::Other(format!(
+            "{}: the kernel's configuration is not what images/kernel/ asks for:{list}",
+            self.workshop.label
+        )))
+    }
+
+    fn compile(&self) -> Result<(), ImageError> {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut words = vec![format!("-j{jobs}")];
+        words.extend(TARGETS.map(str::to_owned));
+        self.make(&words)
+    }
+
+    fn make(&self, more: &[String]) -> Result<(), ImageError> {
+        let Workshop { log, label, watch, .. } = self.workshop;
+        let (tree, words) = (&self.tree, &self.words);
+        // The objects of earlier builds with the same compiler, flags and text are taken from
+        // ccache: a patched kernel costs the files that it touches.
+        let command = cmd!(self.sh, "make -C {tree} {words...} {more...}")
+            .env("CCACHE_DIR", self.store.root().join("ccache"))
+            .env("CCACHE_BASEDIR", tree)
+            .env("CCACHE_NOHASHDIR", "1")
+            .env("CCACHE_MAXSIZE", "2G")
+            .env("LC_ALL", "C");
+        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        Ok(())
+    }
+
+    fn keep(&self, image: &str) -> Result<(), ImageError> {
+        let out = &self.workshop.out;
+        let copy = |from: &Utf8Path, to: &Utf8Path| {
+            fs::copy(from, to).map(drop).map_err(|e| ImageError::file("copy", from, e))
+        };
+        copy(&self.tree.join(image), &out.join("kernel"))?;
+        for (from, to) in KEPT {
+            copy(&self.tree.join(from), &out.join(to))?;
+        }
+        let order = self.tree.join("modules.order");
+        let list = fs::read_to_string(&order).map_err(|e| ImageError::file("read", &order, e))?;
+        for object in list.lines() {
+            let module = Utf8Path::new(object).with_extension("ko");
+            let to = out.join("modules").join(&module);
+            make_dir(to.parent().expect("a module stands in a folder"))?;
+            copy(&self.tree.join(&module), &to)?;
+        }
+        Ok(())
+    }
+}
+
+/// A short name for a set of patches, for showing; empty without patches.
+pub fn patched_name(patches: &[Patch]) -> String {
+    if patches.is_empty() {
+        return String::new();
+    }
+    let all: String = patches.iter().map(Patch::sha256).collect();
+    format!("+{} patch(es) {}", patches.len(), &text_digest(&all).as_str()[..8])
+}

@@ -1,0 +1,499 @@
+//! The content-addressed cache of everything that is expensive to make.
+//!
+//! A [`Recipe`] names every input of a product; the product's folder is named by the digest of all
+//! of them. A product appears whole or not at all: it is made in a work folder and renamed when its
+//! manifest, with the SHA-256 of each file, is written. Each use hashes the files again.
+//!
+//! Layout below the root: `products/` finished, `work/` being made, `locks/`, `logs/`, `damaged/`
+//! (products whose files no longer match, kept for inspection).
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, file_digest, text_digest};
+use super::error::ImageError;
+use super::watch::Watch;
+use crate::process::interrupt;
+
+/// How long one goldtrace waits for another that makes the same product.
+const LOCK_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Everything that decides what a product is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recipe {
+    /// What is made, such as `kernel`; a word.
+    pub kind: String,
+    /// Which one, for people: it is part of the folder's name. A word.
+    pub name: String,
+    /// Each input by name: texts, versions, digests of files, command lines.
+    pub inputs: BTreeMap<String, String>,
+}
+
+impl Recipe {
+    /// A recipe without inputs yet.
+    pub fn new(kind: &str, name: &str) -> Recipe {
+        Recipe { kind: kind.to_owned(), name: name.to_owned(), inputs: BTreeMap::new() }
+    }
+
+    /// Add an input.
+    #[must_use]
+    pub fn with(mut self, input: &str, value: impl Into<String>) -> Recipe {
+        let before = self.inputs.insert(input.to_owned(), value.into());
+        assert!(before.is_none(), "input `{input}` given twice");
+        self
+    }
+
+    /// The digest of kind and inputs. The name is for people only, but products of one digest must
+    /// not differ, so it counts too.
+    pub fn digest(&self) -> Digest {
+        text_digest(&serde_json::to_string(self).expect("a map of strings has a JSON form"))
+    }
+
+    fn folder(&self) -> String {
+        format!("{}-{}-{}", self.kind, self.name, self.digest().short())
+    }
+
+    /// The label under which progress is shown.
+    pub fn label(&self) -> String {
+        format!("{} {}", self.kind, self.name)
+    }
+}
+
+/// A finished product.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// The folder that holds its files. Nothing in it may be changed.
+    pub dir: Utf8PathBuf,
+    files: BTreeMap<Utf8PathBuf, FileEntry>,
+}
+
+impl Product {
+    /// The SHA-256 of one of its files, as the manifest has it.
+    ///
+    /// # Panics
+    /// When the product has no such file: its recipe and its user disagree.
+    pub fn sha256(&self, file: &str) -> &str {
+        &self.files.get(Utf8Path::new(file)).unwrap_or_else(|| panic!("{} holds no {file}", self.dir)).sha256
+    }
+
+    /// The names of its files, relative to its folder, in order.
+    pub fn files(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.files.keys().map(Utf8PathBuf::as_path)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FileEntry {
+    sha256: String,
+    size: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Manifest {
+    recipe: Recipe,
+    files: BTreeMap<Utf8PathBuf, FileEntry>,
+}
+
+const MANIFEST: &str = "manifest.json";
+
+/// The cache.
+#[derive(Debug)]
+pub struct Store {
+    root: Utf8PathBuf,
+    /// Products that this process has already verified, by folder.
+    verified: Mutex<BTreeMap<String, Product>>,
+}
+
+/// Where the maker of a product works.
+pub struct Workshop<'s> {
+    /// The product's files go here, and nothing else.
+    pub out: Utf8PathBuf,
+    /// For anything else; removed afterwards.
+    pub scratch: Utf8PathBuf,
+    /// Output of commands is appended to this file; it is kept.
+    pub log: Utf8PathBuf,
+    /// The recipe's label, for progress.
+    pub label: String,
+    /// Who is told of progress.
+    pub watch: &'s dyn Watch,
+}
+
+impl Store {
+    /// The cache in `$GOLDTRACE_CACHE`, `$XDG_CACHE_HOME/goldtrace` or `~/.cache/goldtrace`.
+    ///
+    /// # Errors
+    /// When none of the three is set, or the folder cannot be made.
+    pub fn open_default() -> Result<Store, ImageError> {
+        let from = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let root = from("GOLDTRACE_CACHE")
+            .map(Utf8PathBuf::from)
+            .or_else(|| from("XDG_CACHE_HOME").map(|dir| Utf8PathBuf::from(dir).join("goldtrace")))
+            .or_else(|| from("HOME").map(|dir| Utf8PathBuf::from(dir).join(".cache/goldtrace")))
+            .ok_or_else(|| {
+                ImageError::Other(
+                    "no place for the cache: set GOLDTRACE_CACHE, XDG_CACHE_HOME or HOME to a folder".to_owned(),
+                )
+            })?;
+        Store::open(&root)
+    }
+
+    /// The cache in `root`, which is made when missing.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn open(root: &Utf8Path) -> Result<Store, ImageError> {
+        for dir in ["products", "work", "locks", "logs"] {
+            make_dir(&root.join(dir))?;
+        }
+        let root = root.canonicalize_utf8().map_err(|e| ImageError::file("resolve", root, e))?;
+        Ok(Store { root, verified: Mutex::default() })
+    }
+
+    /// The cache's folder.
+    pub fn root(&self) -> &Utf8Path {
+        &self.root
+    }
+
+    /// Whether the product is there, without a look at its files.
+    pub fn has(&self, recipe: &Recipe) -> bool {
+        self.product_dir(recipe).join(MANIFEST).exists()
+    }
+
+    /// The product of `recipe`: from the cache when it is there and undamaged, else made by `make`.
+    ///
+    /// # Errors
+    /// Those of `make`, and failures of the file system. A failed or interrupted `make` leaves
+    /// nothing behind but its log.
+    pub fn product(
+        &self,
+        recipe: &Recipe,
+        watch: &dyn Watch,
+        make: impl FnOnce(&Workshop<'_>) -> Result<(), ImageError>,
+    ) -> Result<Product, ImageError> {
+        let folder = recipe.folder();
+        if let Some(product) = self.verified.lock().expect("no panic while held").get(&folder) {
+            return Ok(product.clone());
+        }
+        let product = match self.stored(recipe, watch)? {
+            Some(product) => product,
+            None => {
+                let _lock = self.lock(&folder, &recipe.label(), watch)?;
+                // Another process may have made it while this one waited for the lock.
+                match self.stored(recipe, watch)? {
+                    Some(product) => product,
+                    None => self.make(recipe, watch, make)?,
+                }
+            }
+        };
+        self.verified.lock().expect("no panic while held").insert(folder, product.clone());
+        Ok(product)
+    }
+
+    /// A folder to work in that is removed when the guard is dropped. What earlier processes left
+    /// under the same name, and no longer lock, is removed first.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, or another process keeps it too long.
+    pub fn work_dir(&self, name: &str, watch: &dyn Watch) -> Result<WorkDir, ImageError> {
+        let lock = self.lock(&format!("work-{name}"), name, watch)?;
+        let dir = self.root.join("work").join(name);
+        remove_dir(&dir)?;
+        make_dir(&dir)?;
+        Ok(WorkDir { dir, _lock: lock })
+    }
+
+    fn product_dir(&self, recipe: &Recipe) -> Utf8PathBuf {
+        self.root.join("products").join(recipe.folder())
+    }
+
+    /// The product when it is there and whole. A damaged one is put aside.
+    fn stored(&self, recipe: &Recipe, watch: &dyn Watch) -> Result<Option<Product>, ImageError> {
+        let dir = self.product_dir(recipe);
+        let text = match fs::read_to_string(dir.join(MANIFEST)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ImageError::file("read", dir.join(MANIFEST), error)),
+        };
+        let damage = match serde_json::from_str::<Manifest>(&text) {
+            Ok(manifest) if manifest.recipe == *recipe => match damage(&dir, &manifest)? {
+                None => return Ok(Some(Product { dir, files: manifest.files })),
+                Some(damage) => damage,
+            },
+            Ok(_) => "its manifest is that of another recipe".to_owned(),
+            Err(error) => format!("its manifest cannot be read: {error}"),
+        };
+        let aside = self.put_aside(&dir)?;
+        watch.notice(&format!(
+            "warning: the cached {} is damaged and will be made again: {damage}; it was moved to {aside}",
+            recipe.label()
+        ));
+        Ok(None)
+    }
+
+    fn put_aside(&self, dir: &Utf8Path) -> Result<Utf8PathBuf, ImageError> {
+        let parent = self.root.join("damaged");
+        make_dir(&parent)?;
+        let name = dir.file_name().expect("a product's folder has a name");
+        for n in 1.. {
+            let aside = parent.join(format!("{name}.{n}"));
+            if !aside.exists() {
+                match fs::rename(dir, &aside) {
+                    // Another process has put it aside already.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    other => other.map_err(|e| ImageError::file("move aside", dir, e))?,
+                }
+                return Ok(aside);
+            }
+        }
+        unreachable!("some number is free")
+    }
+
+    fn make(
+        &self,
+        recipe: &Recipe,
+        watch: &dyn Watch,
+        make: impl FnOnce(&Workshop<'_>) -> Result<(), ImageError>,
+    ) -> Result<Product, ImageError> {
+        let folder = recipe.folder();
+        let label = recipe.label();
+        let work = self.work_dir(&folder, watch)?;
+        let workshop = Workshop {
+            out: work.dir.join("out"),
+            scratch: work.dir.join("scratch"),
+            log: self.root.join("logs").join(format!("{folder}.log")),
+            label: label.clone(),
+            watch,
+        };
+        make_dir(&workshop.out)?;
+        make_dir(&workshop.scratch)?;
+        remove_file(&workshop.log)?;
+        let start = Instant::now();
+        watch.begin(&label);
+        let outcome = make(&workshop).and_then(|()| {
+            let files = inventory(&workshop.out)?;
+            let manifest = Manifest { recipe: recipe.clone(), files };
+            let text = serde_json::to_string_pretty(&manifest).expect("a manifest has a JSON form");
+            let path = workshop.out.join(MANIFEST);
+            write_synced(&path, text.as_bytes())?;
+            let dir = self.product_dir(recipe);
+            fs::rename(&workshop.out, &dir).map_err(|e| ImageError::file("put in place", &dir, e))?;
+            Ok(Product { dir, files: manifest.files })
+        });
+        watch.end(&label, outcome.is_ok(), start.elapsed());
+        outcome.map_err(|error| self.with_free_space(&label, error))
+    }
+
+    /// Say how much room is left, when that may be the cause of a failed build.
+    fn with_free_space(&self, label: &str, error: ImageError) -> ImageError {
+        let free = rustix::fs::statvfs(self.root.as_std_path()).map_or(u64::MAX, |s| s.f_bavail * s.f_frsize);
+        if error.is_interrupt() || free > 256 << 20 {
+            return error;
+        }
+        ImageError::Other(format!(
+            "no room to make {label}: {} MiB are free in {}; free some, or set GOLDTRACE_CACHE to a folder \
+             on another disk (a build needs about 3 GiB)\n{error}",
+            free >> 20,
+            self.root
+        ))
+    }
+
+    fn lock(&self, name: &str, label: &str, watch: &dyn Watch) -> Result<File, ImageError> {
+        let path = self.root.join("locks").join(name);
+        let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
+        let start = Instant::now();
+        let mut told = false;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(rustix::io::Errno::WOULDBLOCK) => {}
+                Err(error) => return Err(ImageError::file("lock", &path, error.into())),
+            }
+            interrupt::check()?;
+            if !told {
+                watch.notice(&format!("waiting for another goldtrace that makes {label}"));
+                told = true;
+            }
+            if start.elapsed() > LOCK_LIMIT {
+                return Err(ImageError::Other(format!(
+                    "gave up after {} s: another goldtrace holds {path}; end it, or set GOLDTRACE_CACHE",
+                    LOCK_LIMIT.as_secs()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A folder of the cache that is removed when this is dropped.
+#[derive(Debug)]
+pub struct WorkDir {
+    /// The folder.
+    pub dir: Utf8PathBuf,
+    _lock: File,
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next process that works under this name.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Why the files in `dir` are not those of the manifest; `None` when they are.
+fn damage(dir: &Utf8Path, manifest: &Manifest) -> Result<Option<String>, ImageError> {
+    for (file, entry) in &manifest.files {
+        let path = dir.join(file);
+        match file_digest(&path) {
+            Ok(found) if found.as_str() == entry.sha256 => {}
+            Ok(found) => {
+                return Ok(Some(format!("the SHA-256 of {file} is {} and should be {}", found.as_str(), entry.sha256)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(format!("{file} is missing"))),
+            Err(error) => return Err(ImageError::file("read", path, error)),
+        }
+    }
+    Ok(None)
+}
+
+fn inventory(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, FileEntry>, ImageError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().map_err(|e| ImageError::file("list", &folder, e))? {
+            let entry = entry.map_err(|e| ImageError::file("list", &folder, e))?;
+            let path = entry.path();
+            let kind = entry.metadata().map_err(|e| ImageError::file("look at", path, e))?;
+            if kind.is_dir() {
+                folders.push(path.to_owned());
+                continue;
+            }
+            let sha256 = file_digest(path).map_err(|e| ImageError::file("read", path, e))?.as_str().to_owned();
+            let name = path.strip_prefix(dir).expect("found below it").to_owned();
+            files.insert(name, FileEntry { sha256, size: kind.len() });
+        }
+    }
+    Ok(files)
+}
+
+pub(super) fn make_dir(path: &Utf8Path) -> Result<(), ImageError> {
+    fs::create_dir_all(path).map_err(|e| ImageError::file("create", path, e))
+}
+
+fn remove_dir(path: &Utf8Path) -> Result<(), ImageError> {
+    match fs::remove_dir_all(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ImageError::file("remove", path, e)),
+        _ => Ok(()),
+    }
+}
+
+fn remove_file(path: &Utf8Path) -> Result<(), ImageError> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ImageError::file("remove", path, e)),
+        _ => Ok(()),
+    }
+}
+
+fn write_synced(path: &Utf8Path, bytes: &[u8]) -> Result<(), ImageError> {
+    let write = || {
+        let mut file = File::create(path)?;
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|e| ImageError::file("write", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::watch::Silent;
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = Store::open(Utf8Path::from_path(dir.path()).expect("UTF-8")).expect("opens");
+        (dir, store)
+    }
+
+    fn recipe() -> Recipe {
+        Recipe::new("thing", "one").with("text", "a")
+    }
+
+    fn write(workshop: &Workshop<'_>, text: &str) -> Result<(), ImageError> {
+        fs::write(workshop.out.join("file"), text).map_err(|e| ImageError::file("write", &workshop.out, e))
+    }
+
+    fn folder_is_empty(store: &Store, folder: &str) -> bool {
+        store.root().join(folder).read_dir_utf8().expect("a folder").next().is_none()
+    }
+
+    #[test]
+    fn a_product_is_made_once_and_every_input_counts() {
+        let (_dir, store) = store();
+        let made = AtomicUsize::new(0);
+        let make = |workshop: &Workshop<'_>| {
+            made.fetch_add(1, Ordering::SeqCst);
+            write(workshop, "x")
+        };
+        let first = store.product(&recipe(), &Silent, make).expect("made");
+        let again = Store::open(store.root()).expect("opens").product(&recipe(), &Silent, make).expect("found");
+        assert_eq!(first.dir, again.dir);
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+        let other = store.product(&recipe().with("flag", "b"), &Silent, make).expect("made");
+        assert_ne!(first.dir, other.dir);
+        assert_eq!(made.load(Ordering::SeqCst), 2);
+        assert!(folder_is_empty(&store, "work"));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed_and_the_damaged_product_kept_aside() {
+        let (_dir, store) = store();
+        let product = store.product(&recipe(), &Silent, |w| write(w, "right")).expect("made");
+        fs::write(product.dir.join("file"), "rightx").expect("written");
+        let fresh = Store::open(store.root()).expect("opens");
+        let product = fresh.product(&recipe(), &Silent, |w| write(w, "right")).expect("made again");
+        assert_eq!(fs::read_to_string(product.dir.join("file")).expect("there"), "right");
+        assert!(!folder_is_empty(&store, "damaged"));
+    }
+
+    #[test]
+    fn a_failed_maker_leaves_nothing_that_looks_finished() {
+        let (_dir, store) = store();
+        let result = store.product(&recipe(), &Silent, |workshop| {
+            write(workshop, "half")?;
+            Err(ImageError::Other("on purpose".to_owned()))
+        });
+        assert!(result.is_err());
+        assert!(!store.has(&recipe()));
+        assert!(folder_is_empty(&store, "work") && folder_is_empty(&store, "products"));
+    }
+
+    #[test]
+    fn two_at_once_make_it_once() {
+        let (_dir, store) = store();
+        let made = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    // A store of its own has no memory of what the others verified.
+                    let store = Store::open(store.root()).expect("opens");
+                    store
+                        .product(&recipe(), &Silent, |workshop| {
+                            made.fetch_add(1, Ordering::SeqCst);
+                            std::thread::sleep(Duration::from_millis(200));
+                            write(workshop, "x")
+                        })
+                        .expect("made or found");
+                });
+            }
+        });
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+    }
+}

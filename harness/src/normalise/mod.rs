@@ -1,0 +1,105 @@
+//! Tokenisers: which spans of a line of a capture vary by nature, and of what kind they are.
+//!
+//! There is one module for each format. A tokeniser changes nothing: a token is a span of the line
+//! with its kind and its value, and everything between tokens is literal. Each format also states
+//! [`invariants`](Format::violations) that hold in every capture of it, whatever the golden says.
+//!
+//! This module knows no golden, no case and no guest.
+
+mod hist;
+mod hist_debug;
+
+use std::ops::Range;
+
+/// The format of a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An event's `hist_debug` file.
+    HistDebug,
+    /// An event's `hist` file.
+    Hist,
+    /// An event's `trigger` file.
+    Trigger,
+    /// Text in which nothing varies.
+    Plain,
+}
+
+/// What a token stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TokenKind {
+    /// A pointer as `%p` prints it.
+    Ptr,
+    /// A decimal number.
+    Number,
+}
+
+/// A span of a line that varies by nature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// The bytes of the line.
+    pub span: Range<usize>,
+    /// What it stands for.
+    pub kind: TokenKind,
+    /// Its value, without padding.
+    pub value: String,
+}
+
+/// A rule of a format that a capture breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The line of the capture, from 1.
+    pub line: usize,
+    /// The rule and what was found.
+    pub message: String,
+}
+
+impl Format {
+    /// All formats, by the names that case files use.
+    pub const ALL: [(&'static str, Format); 4] = [
+        ("hist_debug", Format::HistDebug),
+        ("hist", Format::Hist),
+        ("trigger", Format::Trigger),
+        ("plain", Format::Plain),
+    ];
+
+    /// The format of the tracefs file at `path`, by its name; plain for any other file.
+    pub fn of_file(path: &str) -> Format {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        Format::ALL.iter().find(|(known, _)| *known == name).map_or(Format::Plain, |(_, format)| *format)
+    }
+
+    /// The tokens of a line, in order.
+    pub fn tokens(self, line: &[u8]) -> Vec<Token> {
+        match self {
+            Format::HistDebug => hist_debug::tokens(line),
+            Format::Hist => hist::tokens(line),
+            Format::Trigger | Format::Plain => Vec::new(),
+        }
+    }
+
+    /// The format's rules that `lines` break.
+    pub fn violations(self, lines: &[&[u8]]) -> Vec<Violation> {
+        match self {
+            Format::HistDebug => hist_debug::violations(lines),
+            Format::Hist => hist::violations(lines),
+            Format::Trigger | Format::Plain => Vec::new(),
+        }
+    }
+}
+
+/// A decimal number that fits 64 bits.
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_follows_from_the_files_name() {
+        assert_eq!(Format::of_file("events/sched/sched_waking/hist_debug"), Format::HistDebug);
+        assert_eq!(Format::of_file("events/sched/sched_waking/hist"), Format::Hist);
+        assert_eq!(Format::of_file("synthetic_events"), Format::Plain);
+    }
+}

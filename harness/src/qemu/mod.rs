@@ -1,0 +1,16 @@
+//! QEMU as a process: its arguments, its console, its end.
+//!
+//! [`arguments`] says how a guest is started, as data. [`Machine`] starts it and turns everything
+//! that happens into [`Event`]s, so that every wait ends when QEMU dies or the kernel panics.
+//!
+//! This module knows the agent's frames as a byte stream only, and knows no case.
+
+mod accel;
+mod argv;
+mod console;
+mod machine;
+
+pub use accel::{Accel, AccelChoice, Wanted};
+pub use argv::{AGENT_PORT, Boot, Mode, arguments};
+pub use console::{Complaint, Scanner};
+pub use machine::{Console, Event, Machine, StartError, Stop};

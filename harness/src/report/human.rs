@@ -1,0 +1,120 @@
+//! Outcomes for a person.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use super::diff;
+use crate::run::{Failure, Finished, Outcome, StepPlace, TrialError};
+
+/// How many trials came to what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Trials that passed.
+    pub passed: usize,
+    /// Trials that failed.
+    pub failed: usize,
+    /// Trials that could not be done.
+    pub errors: usize,
+    /// Trials that were not run, with a reason.
+    pub skipped: usize,
+    /// Trials that an interrupt cut short.
+    pub interrupted: usize,
+}
+
+impl Summary {
+    /// Count outcomes.
+    pub fn of<'f>(trials: impl IntoIterator<Item = &'f Finished>) -> Summary {
+        let mut summary = Summary::default();
+        for trial in trials {
+            match trial.outcome {
+                Outcome::Pass => summary.passed += 1,
+                Outcome::Fail(_) => summary.failed += 1,
+                Outcome::Error(_) => summary.errors += 1,
+                Outcome::Skip(_) => summary.skipped += 1,
+                Outcome::Interrupted => summary.interrupted += 1,
+            }
+        }
+        summary
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { passed, failed, errors, skipped, interrupted } = self;
+        write!(f, "{passed} passed, {failed} failed, {errors} errors, {skipped} skipped")?;
+        if *interrupted > 0 { write!(f, ", {interrupted} interrupted") } else { Ok(()) }
+    }
+}
+
+/// One line for a trial that is over.
+pub fn headline(trial: &Finished) -> String {
+    let word = match &trial.outcome {
+        Outcome::Pass => "PASS ",
+        Outcome::Fail(_) => "FAIL ",
+        Outcome::Skip(_) => "SKIP ",
+        Outcome::Error(_) => "ERROR",
+        Outcome::Interrupted => "INTERRUPTED",
+    };
+    let mut line = format!("{word} {} ({})", trial.name, seconds(trial.elapsed));
+    if let Outcome::Skip(why) = &trial.outcome {
+        let _ = write!(line, ": {why}");
+    }
+    line
+}
+
+/// Everything that a person needs to know of a trial that did not pass; `None` when it did.
+pub fn describe(trial: &Finished) -> Option<String> {
+    let mut text = String::new();
+    match &trial.outcome {
+        Outcome::Pass | Outcome::Skip(_) | Outcome::Interrupted => return None,
+        Outcome::Fail(failures) => {
+            for failure in failures {
+                match failure {
+                    Failure::Capture(failure) => text.push_str(&diff::render(failure)),
+                    Failure::Kernel { complaint, others, step, console } => {
+                        let what = if complaint.fatal { "panicked" } else { "complained" };
+                        let _ = writeln!(text, "the kernel {what}: {}", complaint.line);
+                        at_step(step.as_ref(), &mut text);
+                        if *others > 0 {
+                            let _ = writeln!(text, "  and {others} more lines of complaint");
+                        }
+                        let _ = writeln!(text, "  console: {console}");
+                    }
+                }
+            }
+        }
+        Outcome::Error(error) => trial_error(error, &mut text),
+    }
+    let _ = writeln!(text, "run it alone: goldtrace run {}", trial.name);
+    Some(text)
+}
+
+fn trial_error(error: &TrialError, text: &mut String) {
+    let TrialError { what, step, command, stderr, console, dir } = error;
+    let _ = writeln!(text, "{what}");
+    at_step(step.as_ref(), text);
+    if !command.is_empty() {
+        let _ = writeln!(text, "  QEMU was started as: {command}");
+    }
+    if !stderr.is_empty() {
+        let _ = writeln!(text, "  QEMU's standard error:\n{}", indented(stderr));
+    }
+    if !console.is_empty() {
+        let _ = writeln!(text, "  the console's last lines:\n{}", indented(console));
+    }
+    let _ = writeln!(text, "  kept in: {dir}");
+}
+
+fn at_step(step: Option<&StepPlace>, text: &mut String) {
+    if let Some(StepPlace { file, line, summary }) = step {
+        let _ = writeln!(text, "  at {file}:{line}: {summary}");
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

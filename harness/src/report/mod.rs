@@ -1,0 +1,10 @@
+//! What people see. This and the commands are the only places that print.
+
+mod diagnostics;
+mod diff;
+mod human;
+mod progress;
+
+pub use diagnostics::render as render_diagnostics;
+pub use human::{Summary, describe, headline};
+pub use progress::{Progress, Style};

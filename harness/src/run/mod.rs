@@ -1,0 +1,23 @@
+//! Trials: one case on one guest, each in a guest of its own.
+//!
+//! [`Plan`] says which trials there are, [`Lab`] has what they boot, [`execute`] runs one and
+//! gives its [`Transcript`], [`judge`] turns that into an [`Outcome`], and [`run_all`] does all of
+//! them, several at once. Judging is a function of plain data; only executing needs QEMU.
+//!
+//! This module prints nothing.
+
+mod artefacts;
+mod execute;
+mod judge;
+mod lab;
+mod outcome;
+mod plan;
+mod schedule;
+
+pub use artefacts::{RunDir, TrialDir};
+pub use execute::{StepRecord, Transcript, Trouble, execute};
+pub use judge::judge;
+pub use lab::{Bench, Lab};
+pub use outcome::{CaptureFailure, Failure, Outcome, StepPlace, TrialError};
+pub use plan::{NoMatch, Plan, Trial};
+pub use schedule::{Finished, default_jobs, run_all, run_one};

@@ -1,0 +1,81 @@
+//! What came of a trial.
+
+use camino::Utf8PathBuf;
+
+use crate::golden::{Comparison, Golden};
+use crate::qemu::Complaint;
+
+/// What came of a trial.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// Every capture is what its golden says, the console is clean, and the guest ended as told.
+    Pass,
+    /// The kernel does not do what the goldens say, or complained.
+    Fail(Vec<Failure>),
+    /// It was not run, for this reason.
+    Skip(String),
+    /// The harness or the guest could not do its part. Nothing can be said of the kernel.
+    Error(Box<TrialError>),
+    /// The user has interrupted.
+    Interrupted,
+}
+
+/// One thing that is not as it should be.
+#[derive(Debug, Clone)]
+pub enum Failure {
+    /// A capture differs from its golden.
+    Capture(Box<CaptureFailure>),
+    /// The kernel complained on its console.
+    Kernel {
+        /// The first complaint, or the panic.
+        complaint: Complaint,
+        /// How many other complaints there are.
+        others: usize,
+        /// The step that was running or had just ended when the trial stopped; `None` when all
+        /// steps were done.
+        step: Option<StepPlace>,
+        /// The whole console.
+        console: Utf8PathBuf,
+    },
+}
+
+/// A capture that differs from its golden.
+#[derive(Debug, Clone)]
+pub struct CaptureFailure {
+    /// The golden.
+    pub golden: Golden,
+    /// The capture.
+    pub capture: Vec<u8>,
+    /// What differs.
+    pub comparison: Comparison,
+    /// The file that holds the capture.
+    pub file: Utf8PathBuf,
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepPlace {
+    /// The case's file.
+    pub file: Utf8PathBuf,
+    /// The step's line, from 1.
+    pub line: usize,
+    /// The step in one line.
+    pub summary: String,
+}
+
+/// Why a trial could not be done.
+#[derive(Debug, Clone)]
+pub struct TrialError {
+    /// What happened.
+    pub what: String,
+    /// At which step; `None` for the boot and the end.
+    pub step: Option<StepPlace>,
+    /// QEMU's full command line; empty when it was not started.
+    pub command: String,
+    /// What QEMU itself printed on its standard error.
+    pub stderr: String,
+    /// The console's last lines.
+    pub console: String,
+    /// The folder with all that was kept.
+    pub dir: Utf8PathBuf,
+}
