@@ -23,7 +23,9 @@ impl Project {
     /// # Errors
     /// When one of its folders is missing.
     pub fn at(root: &Utf8Path) -> Result<Project, NoProject> {
-        let root = root.canonicalize_utf8().map_err(|e| NoProject(format!("failed to open project `{root}`: {e}")))?;
+        let root = root
+            .canonicalize_utf8()
+            .map_err(|e| NoProject(format!("failed to open project `{root}`: {e}")))?;
         match MARKS.iter().find(|mark| !root.join(mark).is_dir()) {
             None => Ok(Project { root }),
             Some(mark) => Err(NoProject(format!(
@@ -38,10 +40,10 @@ impl Project {
     /// # Errors
     /// When neither it nor any folder above it is one.
     pub fn around_current_dir() -> Result<Project, NoProject> {
-        let here = std::env::current_dir()
-            .ok()
-            .and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok())
-            .ok_or_else(|| NoProject("the current folder cannot be told, or its name is not UTF-8".to_owned()))?;
+        let here =
+            std::env::current_dir().ok().and_then(|dir| Utf8PathBuf::from_path_buf(dir).ok()).ok_or_else(
+                || NoProject("the current folder cannot be told, or its name is not UTF-8".to_owned()),
+            )?;
         here.ancestors().find_map(|dir| Project::at(dir).ok()).ok_or_else(|| {
             NoProject(format!(
                 "no goldtrace project in `{here}` or above it: run inside a checkout, or give one with --project"

@@ -1,1 +1,109 @@
-fn main(){}
+//! Every case on every guest, as a test of its own: `cargo test --test cases alias@ppc64le`.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use camino::Utf8Path;
+use goldtrace::case::{self, Case};
+use goldtrace::diagnostic::Diagnostic;
+use goldtrace::guest::{self, Guest, GuestName};
+use goldtrace::image::{Builder, Refresh, SourcesFile, Store};
+use goldtrace::process::interrupt;
+use goldtrace::project::Project;
+use goldtrace::qemu::Wanted;
+use goldtrace::report::{Progress, describe, render_diagnostics};
+use goldtrace::run::{self, Lab, Outcome, RunDir, run_one};
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// What the trials share. A guest's image is made when its first trial wants it.
+struct Shared {
+    project: Project,
+    guests: Vec<Guest>,
+    sources: SourcesFile,
+    cases: Vec<Case>,
+    labs: BTreeMap<GuestName, OnceLock<Result<Lab, String>>>,
+    dir: OnceLock<Result<RunDir, String>>,
+    progress: Progress,
+    /// Images are made one after the other: each make uses all CPUs.
+    building: Mutex<()>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    if let Err(error) = interrupt::watch() {
+        eprintln!("error: failed to watch for interrupts: {error}");
+        return ExitCode::from(3);
+    }
+    let shared = match Shared::load() {
+        Ok(shared) => Arc::new(shared),
+        Err(faults) => {
+            eprint!("{}", render_diagnostics(&faults, std::io::stderr().is_terminal()));
+            return ExitCode::from(2);
+        }
+    };
+    let mut trials = Vec::new();
+    for (case_at, case) in shared.cases.iter().enumerate() {
+        for (guest_at, guest) in shared.guests.iter().enumerate() {
+            if case.runs_on(&guest.name) {
+                let name = run::Trial { case, guest }.to_string();
+                let shared = shared.clone();
+                trials.push(Trial::ignorable_test(name, move || shared.run(case_at, guest_at)));
+            }
+        }
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+impl Shared {
+    fn load() -> Result<Shared, Vec<Diagnostic>> {
+        let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let project = Project::at(root).map_err(|e| vec![Diagnostic::whole_file(root, e.to_string())])?;
+        let guests = guest::load_all(&project)?;
+        let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
+        let sources = SourcesFile::load(&project)?;
+        let cases = case::load_all(&project, &names)?;
+        let labs = names.into_iter().map(|name| (name, OnceLock::new())).collect();
+        Ok(Shared {
+            project,
+            guests,
+            sources,
+            cases,
+            labs,
+            dir: OnceLock::new(),
+            progress: Progress::to_stderr(),
+            building: Mutex::new(()),
+        })
+    }
+
+    fn run(&self, case: usize, guest: usize) -> Result<Completion, Failed> {
+        let trial = run::Trial { case: &self.cases[case], guest: &self.guests[guest] };
+        let lab = self.labs[&trial.guest.name].get_or_init(|| self.lab(trial.guest)).as_ref()?;
+        let dir =
+            self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
+        let finished = run_one(&trial, lab, dir);
+        match &finished.outcome {
+            Outcome::Pass => Ok(Completion::Completed),
+            Outcome::Skip(why) => Ok(Completion::ignored_with(why)),
+            Outcome::Interrupted => Err("interrupted".into()),
+            Outcome::Fail(_) | Outcome::Error(_) => Err(describe(&finished).unwrap_or_default().into()),
+        }
+    }
+
+    fn lab(&self, guest: &Guest) -> Result<Lab, String> {
+        let _one = self.building.lock().map_err(|_| "an earlier build panicked")?;
+        let store = Store::open_default().map_err(|e| e.to_string())?;
+        let builder = Builder::new(
+            &store,
+            &self.project,
+            &self.guests,
+            &self.sources,
+            Refresh::WhenOld,
+            Vec::new(),
+            &self.progress,
+        );
+        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], Wanted::Auto));
+        lab.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
+    }
+}

@@ -181,7 +181,8 @@ mod tests {
             let line = format!("FRAME_{} = ", format!("{kind:?}").to_uppercase());
             let rest = &text[text.find(&line).expect("a code for each kind") + line.len()..];
             let digits = rest.split(',').next().expect("a value").trim();
-            let value = digits.strip_prefix("0x").map_or_else(|| digits.parse(), |hex| u32::from_str_radix(hex, 16));
+            let value =
+                digits.strip_prefix("0x").map_or_else(|| digits.parse(), |hex| u32::from_str_radix(hex, 16));
             assert_eq!(value.expect("a number"), code, "{kind:?}");
         }
     }

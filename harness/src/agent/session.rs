@@ -87,6 +87,14 @@ impl From<Stop> for SessionError {
     }
 }
 
+/// A guest that did not get as far as the agent's greeting.
+pub struct OpenError {
+    /// The machine, for its console.
+    pub machine: Machine,
+    /// What happened.
+    pub error: SessionError,
+}
+
 /// A conversation with a guest that is ready.
 pub struct Session {
     machine: Machine,
@@ -107,15 +115,16 @@ impl Session {
         release: &str,
         cpus: u64,
         limit: Duration,
-    ) -> Result<Session, (Machine, SessionError)> {
+    ) -> Result<Session, Box<OpenError>> {
         let deadline = machine.started() + limit;
         let frame = match machine.frame("the agent's greeting", deadline, limit) {
             Ok(frame) => frame,
-            Err(stop) => return Err((machine, stop.into())),
+            Err(stop) => return Err(Box::new(OpenError { machine, error: stop.into() })),
         };
         let boot_time = machine.started().elapsed();
-        let checked = Ready::parse(&frame.payload).map_err(|e| SessionError::Protocol(e.to_string())).and_then(
-            |ready| {
+        let checked = Ready::parse(&frame.payload)
+            .map_err(|e| SessionError::Protocol(e.to_string()))
+            .and_then(|ready| {
                 if frame.kind != Kind::Ready || ready.version != PROTOCOL_VERSION {
                     return Err(SessionError::Protocol(format!(
                         "the agent speaks version {} of the protocol, and this goldtrace {PROTOCOL_VERSION}",
@@ -135,11 +144,10 @@ impl Session {
                     )));
                 }
                 Ok(ready)
-            },
-        );
+            });
         match checked {
             Ok(ready) => Ok(Session { machine, ready, boot_time }),
-            Err(error) => Err((machine, error)),
+            Err(error) => Err(Box::new(OpenError { machine, error })),
         }
     }
 
@@ -175,12 +183,18 @@ impl Session {
         self.machine.send(&Frame { kind, nonce, payload })?;
         let limit = request.limit + GRACE;
         let deadline = Instant::now() + limit;
-        let mut answer =
-            Answer { ended: Ended::Exited(0), stdout: Vec::new(), stderr: Vec::new(), elapsed: Duration::ZERO };
+        let mut answer = Answer {
+            ended: Ended::Exited(0),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            elapsed: Duration::ZERO,
+        };
         loop {
             let frame = self.machine.frame(&what, deadline, limit)?;
             if frame.nonce != nonce {
-                return Err(SessionError::Protocol("the agent answered a request that was not made".to_owned()));
+                return Err(SessionError::Protocol(
+                    "the agent answered a request that was not made".to_owned(),
+                ));
             }
             match frame.kind {
                 Kind::Stdout => answer.stdout.extend(frame.payload),

@@ -43,7 +43,10 @@ fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, fault
     let entries = match dir.read_dir_utf8().and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(entries) => entries,
         Err(error) => {
-            faults.push(Diagnostic::whole_file(project.shown(dir), format!("failed to list the folder: {error}")));
+            faults.push(Diagnostic::whole_file(
+                project.shown(dir),
+                format!("failed to list the folder: {error}"),
+            ));
             return;
         }
     };
@@ -74,7 +77,8 @@ fn load(project: &Project, folder: &Utf8Path, guests: &[GuestName]) -> Result<Ca
         let path = folder.join(format!("{name}.{GOLDEN}"));
         (project.shown(&path).to_owned(), fs::read(&path))
     };
-    let (case, names, mut faults) = read_case(&CaseId::new(id.as_str()), shown, &document, guests, &read_golden);
+    let (case, names, mut faults) =
+        read_case(&CaseId::new(id.as_str()), shown, &document, guests, &read_golden);
     faults.extend(unclaimed(project, folder, &names));
     match case {
         Some(case) if faults.is_empty() => Ok(case),
@@ -85,8 +89,11 @@ fn load(project: &Project, folder: &Utf8Path, guests: &[GuestName]) -> Result<Ca
 /// Files of the folder that are neither the case nor the golden of one of its captures.
 fn unclaimed(project: &Project, folder: &Utf8Path, captures: &BTreeSet<String>) -> Vec<Diagnostic> {
     let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
-    let mut files: Vec<Utf8PathBuf> =
-        entries.filter_map(Result::ok).map(|entry| entry.path().to_owned()).filter(|path| path.is_file()).collect();
+    let mut files: Vec<Utf8PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path().to_owned())
+        .filter(|path| path.is_file())
+        .collect();
     files.sort();
     files
         .iter()

@@ -60,7 +60,8 @@ impl Context<'_> {
         let requires = f.get("requires").map_or(Some(Vec::new()), |node| self.requires(&node));
         let directory = f.get("directory").map_or(Some(DIRECTORY.to_owned()), |node| self.reader.line(&node));
         let limit = f.get("limit").map_or(Some(LIMIT), |node| self.reader.duration(&node));
-        let steps = f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, limit.unwrap_or(LIMIT)));
+        let steps =
+            f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, limit.unwrap_or(LIMIT)));
         Some(Case {
             id: id.clone(),
             title: title?,
@@ -112,7 +113,9 @@ impl Context<'_> {
         let steps: Vec<Option<Step>> = items.into_iter().map(|item| self.step(item, limit)).collect();
         if self.captures.is_empty() {
             let fault = node.key_fault("the case asserts nothing: no step has a capture");
-            self.reader.report(fault.with_help("add a step such as `read: events/sched/sched_waking/hist_debug` with a `capture:`"));
+            self.reader.report(fault.with_help(
+                "add a step such as `read: events/sched/sched_waking/hist_debug` with a `capture:`",
+            ));
         }
         steps.into_iter().collect()
     }
@@ -144,12 +147,16 @@ impl Context<'_> {
             }
             (None, Some(read)) => {
                 if let Some((_, node)) = status {
-                    self.reader.report(node.key_fault("`status` belongs to `run`: a file that cannot be read is an error"));
+                    self.reader.report(
+                        node.key_fault("`status` belongs to `run`: a file that cannot be read is an error"),
+                    );
                 }
                 Some(Action::Read { path: self.reader.line(&read)? })
             }
             (Some(_), Some(read)) => {
-                self.reader.report(read.key_fault("a step is either `run` or `read`").with_help("make two steps of it"));
+                self.reader.report(
+                    read.key_fault("a step is either `run` or `read`").with_help("make two steps of it"),
+                );
                 None
             }
             (None, None) => {
@@ -199,7 +206,8 @@ impl Context<'_> {
         let known = Format::ALL.map(|(name, _)| name);
         let found = Format::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
         if found.is_none() {
-            let help = did_you_mean(&name, known).unwrap_or_else(|| format!("known formats: {}", known.join(", ")));
+            let help =
+                did_you_mean(&name, known).unwrap_or_else(|| format!("known formats: {}", known.join(", ")));
             self.reader.report(node.fault(format!("unknown format `{name}`")).with_help(help));
         }
         found
@@ -229,7 +237,9 @@ mod tests {
     fn read(text: &str) -> (Option<Case>, Vec<String>) {
         let document = match Document::parse("case.yaml", text) {
             Ok(document) => document,
-            Err(fault) => return (None, vec![format!("{}:{} {}", fault.span.line, fault.span.column, fault.message)]),
+            Err(fault) => {
+                return (None, vec![format!("{}:{} {}", fault.span.line, fault.span.column, fault.message)]);
+            }
         };
         let guests = ["ppc64le", "x86_64"].map(GuestName::new);
         let golden = |name: &str| {
@@ -243,7 +253,14 @@ mod tests {
         let (case, _, faults) =
             read_case(&CaseId::new("a/b"), Utf8Path::new("case.yaml"), &document, &guests, &golden);
         let shown = faults.iter().map(|f| {
-            format!("{}:{}:{} {} | {}", f.file, f.span.line, f.span.column, f.message, f.help.as_deref().unwrap_or("-"))
+            format!(
+                "{}:{}:{} {} | {}",
+                f.file,
+                f.span.line,
+                f.span.column,
+                f.message,
+                f.help.as_deref().unwrap_or("-")
+            )
         });
         (case, shown.collect())
     }

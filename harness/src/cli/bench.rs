@@ -52,8 +52,14 @@ impl BootBench {
         let inputs = Inputs::load(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let progress = Progress::to_stderr();
-        let lab =
-            self.images.lab(&project, &inputs.guests, &inputs.sources, &guests, Refresh::WhenOld, &progress)?;
+        let lab = self.images.lab(
+            &project,
+            &inputs.guests,
+            &inputs.sources,
+            &guests,
+            Refresh::WhenOld,
+            &progress,
+        )?;
         anstream::println!(
             "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
             self.boots
@@ -85,10 +91,13 @@ fn bench<'l>(lab: &'l Lab, guest: &crate::guest::Guest) -> &'l run::Bench {
 fn boot(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
     let bench = bench(lab, guest);
     let logs = Logs::new()?;
-    let machine =
-        bench.start(Mode::Agent, logs.path(), Console::Watched).map_err(|e| Stop::Infrastructure(e.into()))?;
-    let session = Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT)
-        .map_err(|(machine, error)| Stop::Infrastructure(anyhow::anyhow!("{error}\n{}", machine.stderr())))?;
+    let machine = bench
+        .start(Mode::Agent, logs.path(), Console::Watched)
+        .map_err(|e| Stop::Infrastructure(e.into()))?;
+    let session =
+        Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT).map_err(|failed| {
+            Stop::Infrastructure(anyhow::anyhow!("{}\n{}", failed.error, failed.machine.stderr()))
+        })?;
     let time = session.boot_time();
     let (_, ended) = session.end();
     ended.map_err(|e| Stop::Infrastructure(e.into()))?;
@@ -106,7 +115,10 @@ fn bare_start(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> 
         match machine.event(deadline) {
             Some(Event::MonitorGreeted) => return Ok(machine.started().elapsed()),
             Some(Event::Exited(_)) | None => {
-                return Err(Stop::Infrastructure(anyhow::anyhow!("QEMU did not greet\n{}", machine.stderr())));
+                return Err(Stop::Infrastructure(anyhow::anyhow!(
+                    "QEMU did not greet\n{}",
+                    machine.stderr()
+                )));
             }
             Some(_) => {}
         }

@@ -63,7 +63,9 @@ impl Doctor {
                 Ok(AccelChoice { accel: Accel::Kvm, .. }) => {
                     anstream::println!("  {}: kvm, if a probe boot answers when a run begins", guest.name);
                 }
-                Ok(AccelChoice { accel, why }) => anstream::println!("  {}: {} ({why})", guest.name, accel.name()),
+                Ok(AccelChoice { accel, why }) => {
+                    anstream::println!("  {}: {} ({why})", guest.name, accel.name())
+                }
                 Err(why) => anstream::println!("  {}: {why}", guest.name),
             }
         }

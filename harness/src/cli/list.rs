@@ -35,7 +35,8 @@ impl List {
                 guest.qemu.machine
             );
         }
-        let plan = Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        let plan =
+            Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
         let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for trial in &plan.trials {
             by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());
@@ -44,8 +45,7 @@ impl List {
         for case in inputs.cases.iter().filter(|case| by_case.contains_key(case.id.as_str())) {
             anstream::println!("  {}: {}", case.id, case.title);
             let captures = case.steps.iter().filter(|step| step.capture.is_some()).count();
-            let mut line =
-                format!("    on {}; {captures} captures", by_case[case.id.as_str()].join(", "));
+            let mut line = format!("    on {}; {captures} captures", by_case[case.id.as_str()].join(", "));
             if let Some(document) = &case.document {
                 line.push_str(&format!("; {document}"));
             }

@@ -80,10 +80,14 @@ impl Guests {
         for name in &self.names {
             if !all.iter().any(|guest| guest.name.as_str() == name) {
                 let names: Vec<&str> = all.iter().map(|guest| guest.name.as_str()).collect();
-                return Err(Stop::Usage(format!("unknown guest `{name}` (known guests: {})", names.join(", "))));
+                return Err(Stop::Usage(format!(
+                    "unknown guest `{name}` (known guests: {})",
+                    names.join(", ")
+                )));
             }
         }
-        let chosen = |guest: &&Guest| self.names.is_empty() || self.names.iter().any(|n| n == guest.name.as_str());
+        let chosen =
+            |guest: &&Guest| self.names.is_empty() || self.names.iter().any(|n| n == guest.name.as_str());
         Ok(all.iter().filter(chosen).collect())
     }
 }

@@ -37,10 +37,17 @@ impl Shell {
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
         let progress = Progress::to_stderr();
-        let lab =
-            self.images.lab(&project, &inputs.guests, &inputs.sources, &guests, Refresh::WhenOld, &progress)?;
+        let lab = self.images.lab(
+            &project,
+            &inputs.guests,
+            &inputs.sources,
+            &guests,
+            Refresh::WhenOld,
+            &progress,
+        )?;
         let logs = tempfile::tempdir()?;
-        let path = camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
+        let path =
+            camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
         let path = path.map_err(Stop::Infrastructure)?;
 
         let (input, to_guest) = pipe()?;
@@ -73,7 +80,10 @@ impl Shell {
 }
 
 /// Wait for QEMU's end, or for the key that ends it; `None` for the key.
-fn wait(machine: &Machine, escaped: &std::sync::mpsc::Receiver<()>) -> io::Result<Option<std::process::ExitStatus>> {
+fn wait(
+    machine: &Machine,
+    escaped: &std::sync::mpsc::Receiver<()>,
+) -> io::Result<Option<std::process::ExitStatus>> {
     loop {
         if let Some(status) = machine.wait_timeout(std::time::Duration::from_millis(50))? {
             crate::process::interrupt::check()?;

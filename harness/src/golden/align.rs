@@ -147,7 +147,8 @@ mod tests {
     use crate::normalise::Format;
 
     fn steps(golden: &str, capture: &[&str]) -> String {
-        let golden = Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{golden}").as_bytes()).expect("valid");
+        let golden =
+            Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{golden}").as_bytes()).expect("valid");
         let lines: Vec<Line<'_>> = capture
             .iter()
             .map(|text| Line { text: text.as_bytes(), tokens: Format::Hist.tokens(text.as_bytes()) })

@@ -90,7 +90,13 @@ impl Bindings {
     ///
     /// # Errors
     /// The conflict; the older binding stays.
-    pub fn bind(&mut self, kind: TokenKind, name: &str, value: &str, place: &Place) -> Result<(), Box<Conflict>> {
+    pub fn bind(
+        &mut self,
+        kind: TokenKind,
+        name: &str,
+        value: &str,
+        place: &Place,
+    ) -> Result<(), Box<Conflict>> {
         let here = |what: &str| (what.to_owned(), place.clone());
         if let Some(bound) = self.values.get(&(kind, name.to_owned())) {
             if bound.0 == value {

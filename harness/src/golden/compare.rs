@@ -85,7 +85,10 @@ pub fn compare(golden: &Golden, capture: &[u8], format: Format, bindings: &mut B
                 for (hole, token) in pattern.holes().zip(held) {
                     if let Some(name) = &hole.name {
                         conflicts.extend(
-                            bindings.bind(hole.kind, name, &token.value, &place).err().map(|conflict| *conflict),
+                            bindings
+                                .bind(hole.kind, name, &token.value, &place)
+                                .err()
+                                .map(|conflict| *conflict),
                         );
                     }
                 }
@@ -145,12 +148,15 @@ mod tests {
         let text = golden("g", "a\nb\nc\n");
         let found = run(&[(&text, "a\nX\nc\n")]);
         assert!(!found[0].passes());
-        assert_eq!(found[0].edits, [
-            Edit::Same { golden: 2, capture: 1 },
-            Edit::Missing { golden: 3 },
-            Edit::Unexpected { capture: 2 },
-            Edit::Same { golden: 4, capture: 3 },
-        ]);
+        assert_eq!(
+            found[0].edits,
+            [
+                Edit::Same { golden: 2, capture: 1 },
+                Edit::Missing { golden: 3 },
+                Edit::Unexpected { capture: 2 },
+                Edit::Same { golden: 4, capture: 3 },
+            ]
+        );
     }
 
     #[test]

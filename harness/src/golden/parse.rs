@@ -39,7 +39,8 @@ impl Golden {
     /// # Errors
     /// Every fault of the text, each with its place.
     pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Golden, Vec<Diagnostic>> {
-        let text = std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(file, bytes, error.valid_up_to())])?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(file, bytes, error.valid_up_to())])?;
         let mut parser = Parser { file, items: Vec::new(), faults: Vec::new(), open: None };
         let mut lines = text.split('\n').collect::<Vec<_>>();
         if lines.pop() != Some("") {
@@ -48,9 +49,11 @@ impl Golden {
         }
         if lines.first() != Some(&HEAD) {
             let found = lines.first().copied().unwrap_or_default();
-            let message = if text.is_empty() { "the golden is empty" } else { "a golden begins with another line" };
-            let help =
-                format!("the first line is `{HEAD}`; a golden of that line alone says that nothing is expected");
+            let message =
+                if text.is_empty() { "the golden is empty" } else { "a golden begins with another line" };
+            let help = format!(
+                "the first line is `{HEAD}`; a golden of that line alone says that nothing is expected"
+            );
             parser.fault(1, 0..found.len(), found, message, Some(help));
         }
         for (at, line) in lines.iter().enumerate().skip(1) {
@@ -58,7 +61,13 @@ impl Golden {
         }
         if let Some(open) = parser.open.take() {
             let text = lines[open.line - 1];
-            parser.fault(open.line, 0..text.len(), text, "this `repeat` has no `end`", Some("add `#@ end`".to_owned()));
+            parser.fault(
+                open.line,
+                0..text.len(),
+                text,
+                "this `repeat` has no `end`",
+                Some("add `#@ end`".to_owned()),
+            );
         }
         if parser.faults.is_empty() {
             let lines = lines.into_iter().map(str::to_owned).collect();
@@ -128,7 +137,9 @@ impl Parser<'_> {
                 Some(least) if self.open.is_none() && least <= 1000 => {
                     self.open = Some(Open { line: at, least, body: Vec::new() });
                 }
-                Some(_) => self.fault(at, all, text, "a `repeat` inside another, or of more than 1000 lines", None),
+                Some(_) => {
+                    self.fault(at, all, text, "a `repeat` inside another, or of more than 1000 lines", None)
+                }
                 None => {
                     let help = Some("write `#@ repeat 1..`".to_owned());
                     self.fault(at, all, text, "this `repeat` has no least count", help);
@@ -197,14 +208,17 @@ mod tests {
     #[test]
     fn every_fault_is_told_with_its_place() {
         let text = b"#@ golden v1\nx {{ptr\n{{foo}}\n#@ repaet 1..\n#@ end\n#@ repeat 1..\na\nb\n#@ end\n#@ repeat 2..\n";
-        assert_eq!(faults(text), [
-            "2:3 this `{{` is not closed",
-            "3:1 unknown hole `{{foo}}`",
-            "4:1 unknown directive `repaet 1..`",
-            "5:1 this `end` closes nothing",
-            "9:1 a `repeat` holds exactly one line",
-            "10:1 this `repeat` has no `end`",
-        ]);
+        assert_eq!(
+            faults(text),
+            [
+                "2:3 this `{{` is not closed",
+                "3:1 unknown hole `{{foo}}`",
+                "4:1 unknown directive `repaet 1..`",
+                "5:1 this `end` closes nothing",
+                "9:1 a `repeat` holds exactly one line",
+                "10:1 this `repeat` has no `end`",
+            ]
+        );
     }
 
     #[test]
@@ -214,7 +228,10 @@ mod tests {
 
     #[test]
     fn text_that_is_not_utf8_is_placed() {
-        assert_eq!(faults(b"#@ golden v1\nab\xff\n"), ["2:3 a golden is UTF-8 text, and the byte 0xff here is not"]);
+        assert_eq!(
+            faults(b"#@ golden v1\nab\xff\n"),
+            ["2:3 a golden is UTF-8 text, and the byte 0xff here is not"]
+        );
     }
 
     #[test]

@@ -64,7 +64,9 @@ impl Pattern {
                     at: open,
                     length: line.len() - open,
                     message: "this `{{` is not closed".to_owned(),
-                    help: Some(format!("close it with `}}}}`, or write `{LITERAL_OPEN}` for the text `{{{{`")),
+                    help: Some(format!(
+                        "close it with `}}}}`, or write `{LITERAL_OPEN}` for the text `{{{{`"
+                    )),
                 });
             };
             let inside = &line[open + OPEN.len()..open + length];
@@ -160,7 +162,7 @@ fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-use crate::normalise::Format;
+    use crate::normalise::Format;
 
     fn matches(pattern: &str, line: &str) -> bool {
         let tokens = Format::HistDebug.tokens(line.as_bytes());

@@ -80,14 +80,21 @@ pub struct QemuSpec {
     pub package: String,
     /// The machine type, as `-machine` takes it.
     pub machine: String,
-    /// Options added to the machine type under TCG only.
-    pub machine_tcg: Vec<Quirk>,
-    /// The CPU model under TCG.
-    pub cpu_tcg: String,
-    /// The CPU model under KVM.
-    pub cpu_kvm: String,
     /// Further arguments.
     pub arguments: Vec<Quirk>,
+}
+
+/// What is set under one accelerator only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccelSpec {
+    /// The CPU model, as `-cpu` takes it.
+    pub cpu: String,
+    /// Options added to the machine type.
+    pub machine: Vec<Quirk>,
+    /// Further arguments.
+    pub arguments: Vec<Quirk>,
+    /// Further arguments on the kernel's command line.
+    pub kernel_arguments: Vec<Quirk>,
 }
 
 /// How a guest's kernel is built and started.
@@ -122,6 +129,10 @@ pub struct Guest {
     pub debian_arch: String,
     /// How QEMU is started.
     pub qemu: QemuSpec,
+    /// What is added under TCG.
+    pub tcg: AccelSpec,
+    /// What is added under KVM.
+    pub kvm: AccelSpec,
     /// How the kernel is built and started.
     pub kernel: KernelSpec,
 }

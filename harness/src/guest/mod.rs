@@ -6,5 +6,5 @@
 mod description;
 mod read;
 
-pub use description::{Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+pub use description::{AccelSpec, Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
 pub use read::{load_all, read_guest};

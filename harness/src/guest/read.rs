@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::description::{Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
-use crate::project::Project;
+use super::description::{AccelSpec, Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::yaml::{Document, Node, Reader};
+use crate::project::Project;
+use crate::yaml::{Document, Fields, Node, Reader};
 
 /// All guests of the project, in the order of their names.
 ///
@@ -49,14 +49,24 @@ pub fn read_guest(name: &str, file: &str, text: &str) -> Result<Guest, Vec<Diagn
 }
 
 fn guest(r: &mut Reader, name: &str, root: Node<'_>) -> Option<Guest> {
-    let f = r.fields(root, &["arch", "memory", "cpus", "console", "debian_arch", "qemu", "kernel"])?;
+    let f = r.fields(
+        root,
+        &["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel"],
+    )?;
     let arch = f.need(r, "arch").and_then(|node| arch(r, &node));
     let memory_mib = f.need(r, "memory").and_then(|node| r.number(&node, 64..=65_536));
     let cpus = f.need(r, "cpus").and_then(|node| r.number(&node, 1..=64));
     let console = f.need(r, "console").and_then(|node| r.line(&node));
     let debian_arch = f.need(r, "debian_arch").and_then(|node| r.line(&node));
     let qemu = f.need(r, "qemu").and_then(|node| qemu(r, node));
+    let accelerators = f.need(r, "accelerators").and_then(|node| {
+        let f = r.fields(node, &["tcg", "kvm"])?;
+        let tcg = f.need(r, "tcg").and_then(|node| accelerator(r, node));
+        let kvm = f.need(r, "kvm").and_then(|node| accelerator(r, node));
+        Some((tcg?, kvm?))
+    });
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
+    let (tcg, kvm) = accelerators?;
     Some(Guest {
         name: GuestName::new(name),
         arch: arch?,
@@ -65,6 +75,8 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>) -> Option<Guest> {
         console: console?,
         debian_arch: debian_arch?,
         qemu: qemu?,
+        tcg,
+        kvm,
         kernel: kernel?,
     })
 }
@@ -81,27 +93,25 @@ fn arch(r: &mut Reader, node: &Node<'_>) -> Option<Arch> {
 }
 
 fn qemu(r: &mut Reader, node: Node<'_>) -> Option<QemuSpec> {
-    let f = r.fields(node, &["binary", "package", "machine", "machine_tcg", "cpu", "arguments"])?;
+    let f = r.fields(node, &["binary", "package", "machine", "arguments"])?;
     let binary = f.need(r, "binary").and_then(|node| r.line(&node));
     let package = f.need(r, "package").and_then(|node| r.line(&node));
     let machine = f.need(r, "machine").and_then(|node| r.line(&node));
-    let machine_tcg = f.get("machine_tcg").map_or(Some(Vec::new()), |node| quirks(r, &node));
-    let cpu = f.need(r, "cpu").and_then(|node| {
-        let f = r.fields(node, &["tcg", "kvm"])?;
-        let tcg = f.need(r, "tcg").and_then(|node| r.line(&node));
-        let kvm = f.need(r, "kvm").and_then(|node| r.line(&node));
-        Some((tcg?, kvm?))
-    });
-    let arguments = f.get("arguments").map_or(Some(Vec::new()), |node| quirks(r, &node));
-    let (cpu_tcg, cpu_kvm) = cpu?;
-    Some(QemuSpec {
-        binary: binary?,
-        package: package?,
+    let arguments = quirks(r, &f, "arguments");
+    Some(QemuSpec { binary: binary?, package: package?, machine: machine?, arguments: arguments? })
+}
+
+fn accelerator(r: &mut Reader, node: Node<'_>) -> Option<AccelSpec> {
+    let f = r.fields(node, &["cpu", "machine", "arguments", "kernel_arguments"])?;
+    let cpu = f.need(r, "cpu").and_then(|node| r.line(&node));
+    let machine = quirks(r, &f, "machine");
+    let arguments = quirks(r, &f, "arguments");
+    let kernel_arguments = quirks(r, &f, "kernel_arguments");
+    Some(AccelSpec {
+        cpu: cpu?,
         machine: machine?,
-        machine_tcg: machine_tcg?,
-        cpu_tcg,
-        cpu_kvm,
         arguments: arguments?,
+        kernel_arguments: kernel_arguments?,
     })
 }
 
@@ -111,7 +121,7 @@ fn kernel(r: &mut Reader, node: Node<'_>) -> Option<KernelSpec> {
     let cross = f.get("cross").map_or(Some(String::new()), |node| r.line(&node));
     let image = f.need(r, "image").and_then(|node| r.line(&node));
     let fragments = f.need(r, "fragments").and_then(|node| r.lines(&node));
-    let arguments = f.get("arguments").map_or(Some(Vec::new()), |node| quirks(r, &node));
+    let arguments = quirks(r, &f, "arguments");
     Some(KernelSpec {
         make_arch: make_arch?,
         cross: cross?,
@@ -121,8 +131,10 @@ fn kernel(r: &mut Reader, node: Node<'_>) -> Option<KernelSpec> {
     })
 }
 
-fn quirks(r: &mut Reader, node: &Node<'_>) -> Option<Vec<Quirk>> {
-    let items = r.list(node)?;
+/// The quirks under `key`; none when the key is not there.
+fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> {
+    let Some(node) = fields.get(key) else { return Some(Vec::new()) };
+    let items = r.list(&node)?;
     items
         .into_iter()
         .map(|item| {
@@ -151,15 +163,27 @@ mod tests {
         let faults = read_guest("g", "guests/g.yaml", text).expect_err("faulty");
         let shown: Vec<String> = faults
             .iter()
-            .map(|f| format!("{}:{} {} | {}", f.span.line, f.span.column, f.message, f.help.as_deref().unwrap_or("-")))
+            .map(|f| {
+                format!(
+                    "{}:{} {} | {}",
+                    f.span.line,
+                    f.span.column,
+                    f.message,
+                    f.help.as_deref().unwrap_or("-")
+                )
+            })
             .collect();
-        assert_eq!(shown, [
-            "1:1 missing key `qemu` | -",
-            "1:1 missing key `kernel` | -",
-            "1:7 unknown architecture `x86` | did you mean `x86_64`?",
-            "2:9 1 is not from 64 to 65536 | -",
-            "3:7 expected a whole number from 1 to 64, found the text `two` | -",
-            "6:1 unknown key `kernal` | did you mean `kernel`?",
-        ]);
+        assert_eq!(
+            shown,
+            [
+                "1:1 missing key `qemu` | -",
+                "1:1 missing key `accelerators` | -",
+                "1:1 missing key `kernel` | -",
+                "1:7 unknown architecture `x86` | did you mean `x86_64`?",
+                "2:9 1 is not from 64 to 65536 | -",
+                "3:7 expected a whole number from 1 to 64, found the text `two` | -",
+                "6:1 unknown key `kernal` | did you mean `kernel`?",
+            ]
+        );
     }
 }

@@ -47,7 +47,12 @@ impl<'a> Apt<'a> {
     ///
     /// # Errors
     /// When the host's sources name no Debian mirror, or the state cannot be written.
-    pub fn open(store: &Store, suite: &str, archs: &[String], watch: &'a dyn Watch) -> Result<Apt<'a>, ImageError> {
+    pub fn open(
+        store: &Store,
+        suite: &str,
+        archs: &[String],
+        watch: &'a dyn Watch,
+    ) -> Result<Apt<'a>, ImageError> {
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
         let mirror = host_mirror(&sh)?;
         let dir = store.root().join("apt").join(suite);
@@ -59,7 +64,10 @@ impl<'a> Apt<'a> {
         let archs_quoted = archs.iter().map(|a| format!("\"{a}\";")).collect::<String>();
         write(
             &list,
-            &format!("deb [arch={} target=Packages signed-by={KEYRING}] {mirror} {suite} main\n", archs.join(",")),
+            &format!(
+                "deb [arch={} target=Packages signed-by={KEYRING}] {mirror} {suite} main\n",
+                archs.join(",")
+            ),
         )?;
         write(
             &config,
@@ -129,10 +137,9 @@ impl<'a> Apt<'a> {
         let got = process::read(
             cmd!(self.sh, "apt-get download -q {package}:{arch}={version}").env("APT_CONFIG", config),
         );
-        let found = folder
-            .read_dir_utf8()
-            .ok()
-            .and_then(|mut entries| entries.find_map(|e| e.ok().filter(|e| e.path().extension() == Some("deb"))));
+        let found = folder.read_dir_utf8().ok().and_then(|mut entries| {
+            entries.find_map(|e| e.ok().filter(|e| e.path().extension() == Some("deb")))
+        });
         let result = match (got, found) {
             (Ok(_), Some(deb)) => {
                 let digest = file_digest(deb.path()).map_err(|e| ImageError::file("read", deb.path(), e))?;
@@ -145,7 +152,9 @@ impl<'a> Apt<'a> {
                     )))
                 }
             }
-            (Ok(_), None) => Err(ImageError::Other(format!("apt-get downloaded no file for {package}:{arch}"))),
+            (Ok(_), None) => {
+                Err(ImageError::Other(format!("apt-get downloaded no file for {package}:{arch}")))
+            }
             (Err(error), _) => Err(ImageError::Other(format!(
                 "{error}\nif the mirror has dropped that version, ask for the newest: `goldtrace build --refresh`"
             ))),
@@ -155,11 +164,36 @@ impl<'a> Apt<'a> {
     }
 }
 
+/// A package that is fetched when something is made of it, and not before.
+pub(super) struct Deb<'a> {
+    pub(super) store: &'a Store,
+    pub(super) suite: &'a str,
+    pub(super) archs: &'a [String],
+    pub(super) candidate: &'a Candidate,
+    pub(super) watch: &'a dyn Watch,
+}
+
+impl Deb<'_> {
+    /// The SHA-256 of the .deb, for the recipe of what is made of it.
+    pub(super) fn sha256(&self) -> &str {
+        &self.candidate.sha256
+    }
+
+    /// The .deb as a file.
+    ///
+    /// # Errors
+    /// When it is not in the cache and cannot be downloaded.
+    pub(super) fn file(&self) -> Result<Utf8PathBuf, ImageError> {
+        let product = deb(self.store, self.suite, self.archs, self.candidate, self.watch)?;
+        Ok(product.dir.join("package.deb"))
+    }
+}
+
 /// The .deb of `candidate`, as a product whose only file is `package.deb`.
 ///
 /// # Errors
 /// When it is not in the cache and cannot be downloaded.
-pub(super) fn deb(
+fn deb(
     store: &Store,
     suite: &str,
     archs: &[String],
@@ -167,9 +201,8 @@ pub(super) fn deb(
     watch: &dyn Watch,
 ) -> Result<Product, ImageError> {
     let Candidate { package, arch, version, sha256, .. } = candidate;
-    let recipe = Recipe::new("package", &format!("{package}-{arch}"))
-        .with("version", version)
-        .with("sha256", sha256);
+    let recipe =
+        Recipe::new("package", &format!("{package}-{arch}")).with("version", version).with("sha256", sha256);
     store.product(&recipe, watch, |workshop| {
         workshop.watch.line(&workshop.label, &format!("downloading {package} {version} ({arch})"));
         let apt = Apt::open(store, suite, archs, watch)?;
@@ -184,7 +217,9 @@ pub(super) fn deb(
 fn host_mirror(sh: &Shell) -> Result<String, ImageError> {
     let format = "$(REPO_URI)|$(COMPONENT)";
     let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
-        ImageError::Other(format!("the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"))
+        ImageError::Other(format!(
+            "the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"
+        ))
     })?;
     targets
         .lines()
@@ -193,7 +228,8 @@ fn host_mirror(sh: &Shell) -> Result<String, ImageError> {
         .map(|(uri, _)| uri.to_owned())
         .ok_or_else(|| {
             ImageError::Other(
-                "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian".to_owned(),
+                "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian"
+                    .to_owned(),
             )
         })
 }

@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use super::apt;
+use super::apt::Deb;
 use super::error::ImageError;
 use super::kernel::{self, Kernel};
 use super::patch::Patch;
@@ -64,14 +64,20 @@ impl<'a> Builder<'a> {
     /// # Errors
     /// What went wrong, with the end of the log.
     pub fn image(&self, guest: &Guest) -> Result<GuestImage, ImageError> {
-        let deb = |candidate| apt::deb(self.store, &self.sources.suite, &self.archs, candidate, self.watch);
-        let source = deb(&self.sources.kernel)?;
+        let deb = |candidate| Deb {
+            store: self.store,
+            suite: &self.sources.suite,
+            archs: &self.archs,
+            candidate,
+            watch: self.watch,
+        };
+        let source = deb(&self.sources.kernel);
         let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.watch)?;
         let package =
             self.sources.busybox.iter().find(|c| c.arch == guest.debian_arch).ok_or_else(|| {
                 ImageError::Other(format!("no busybox was found for {}", guest.debian_arch))
             })?;
-        let busybox = userland::busybox(self.store, guest, &deb(package)?, self.watch)?;
+        let busybox = userland::busybox(self.store, guest, &deb(package), self.watch)?;
         let agent = userland::agent(self.store, self.project, guest, self.watch)?;
         let archive: Product =
             initramfs::build(self.store, self.project, guest, &kernel, &busybox, &agent, self.watch)?;

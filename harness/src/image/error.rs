@@ -41,7 +41,9 @@ impl ImageError {
         match self {
             ImageError::Io(error)
             | ImageError::File { error, .. }
-            | ImageError::Command(LoggedError::Io { error, .. }) => error.kind() == io::ErrorKind::Interrupted,
+            | ImageError::Command(LoggedError::Io { error, .. }) => {
+                error.kind() == io::ErrorKind::Interrupted
+            }
             _ => false,
         }
     }

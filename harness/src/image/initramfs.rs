@@ -29,8 +29,10 @@ pub(super) fn build(
     watch: &dyn Watch,
 ) -> Result<Product, ImageError> {
     let text = fs::read_to_string(project.path(APPLETS)).map_err(|e| ImageError::file("read", APPLETS, e))?;
-    let applets: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
-    let modules: String = kernel.modules().map(|m| format!("{m} {}\n", kernel.product.sha256(m.as_str()))).collect();
+    let applets: Vec<&str> =
+        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
+    let modules: String =
+        kernel.modules().map(|m| format!("{m} {}\n", kernel.product.sha256(m.as_str()))).collect();
     let recipe = Recipe::new("initramfs", guest.name.as_str())
         .with("busybox", busybox.sha256("busybox"))
         .with("agent", agent.sha256("init"))
@@ -159,13 +161,16 @@ mod tests {
             rest = reader.finish().expect("the next");
         }
         let line = |name: &str, mode, data: &str| (name.to_owned(), mode, 0, data.to_owned());
-        assert_eq!(found, [
-            line("bin", 0o040_755, ""),
-            line("bin/a", 0o040_755, ""),
-            line("bin/a/b", 0o040_755, ""),
-            line("bin/a/b/file", 0o100_755, "text"),
-            line("bin/sh", 0o120_777, "a/b/file"),
-        ]);
+        assert_eq!(
+            found,
+            [
+                line("bin", 0o040_755, ""),
+                line("bin/a", 0o040_755, ""),
+                line("bin/a/b", 0o040_755, ""),
+                line("bin/a/b/file", 0o100_755, "text"),
+                line("bin/sh", 0o120_777, "a/b/file"),
+            ]
+        );
     }
 
     #[test]

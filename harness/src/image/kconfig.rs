@@ -71,7 +71,10 @@ mod tests {
 
     #[test]
     fn a_symbol_that_is_not_as_asked_for_is_named() {
-        let wanted = wanted(&["CONFIG_SMP=y\nCONFIG_A=m\n# CONFIG_OFF is not set\n", "CONFIG_GONE=n\nCONFIG_B=\"x\"\n"]);
+        let wanted = wanted(&[
+            "CONFIG_SMP=y\nCONFIG_A=m\n# CONFIG_OFF is not set\n",
+            "CONFIG_GONE=n\nCONFIG_B=\"x\"\n",
+        ]);
         assert_eq!(wanted.missing_from("CONFIG_SMP=y\nCONFIG_A=m\nCONFIG_B=\"x\"\n"), Vec::<String>::new());
         let missing = wanted.missing_from("CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_OFF=y\n");
         let names: Vec<&str> = missing.iter().map(|m| m.split('=').next().expect("one part")).collect();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
+use super::apt::Deb;
 use super::digest::text_digest;
 use super::error::ImageError;
 use super::kconfig::Wanted;
@@ -58,8 +59,6 @@ impl Kernel {
 
 /// Build the guest's kernel, or take it from the cache.
 ///
-/// `source` is the product that holds the source's .deb.
-///
 /// # Errors
 /// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
 /// fails (with the log's last lines).
@@ -67,7 +66,7 @@ pub(super) fn build(
     store: &Store,
     project: &Project,
     guest: &Guest,
-    source: &Product,
+    source: &Deb<'_>,
     patches: &[Patch],
     watch: &dyn Watch,
 ) -> Result<Kernel, ImageError> {
@@ -80,7 +79,7 @@ pub(super) fn build(
     }
     let make = Make::new(guest);
     let recipe = Recipe::new("kernel", guest.name.as_str())
-        .with("source", source.sha256("package.deb"))
+        .with("source", source.sha256())
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
         .with("config", wanted.to_text())
         .with("compiler", compiler_version(&sh, &guest.kernel.cross)?)
@@ -143,9 +142,9 @@ fn compiler_version(sh: &Shell, cross: &str) -> Result<String, ImageError> {
     }
 }
 
-fn unpack(sh: &Shell, workshop: &Workshop<'_>, source: &Product) -> Result<Utf8PathBuf, ImageError> {
+fn unpack(sh: &Shell, workshop: &Workshop<'_>, source: &Deb<'_>) -> Result<Utf8PathBuf, ImageError> {
     let Workshop { scratch, log, label, watch, .. } = workshop;
-    let deb = source.dir.join("package.deb");
+    let deb = source.file()?;
     let run = |command| run_logged(Logged { command, log, limit: LIMIT }, |_| ());
     watch.line(label, "unpacking the source");
     run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"))?;

@@ -42,7 +42,12 @@ impl Patch {
     ///
     /// # Errors
     /// When it does not apply, with what patch(1) says.
-    pub(super) fn apply(&self, sh: &Shell, workshop: &Workshop<'_>, tree: &Utf8Path) -> Result<(), ImageError> {
+    pub(super) fn apply(
+        &self,
+        sh: &Shell,
+        workshop: &Workshop<'_>,
+        tree: &Utf8Path,
+    ) -> Result<(), ImageError> {
         let Workshop { log, label, watch, scratch, .. } = workshop;
         watch.line(label, &format!("applying {}", self.path));
         let file = scratch.join("change.patch");

@@ -138,7 +138,8 @@ impl Store {
             .or_else(|| from("HOME").map(|dir| Utf8PathBuf::from(dir).join(".cache/goldtrace")))
             .ok_or_else(|| {
                 ImageError::Other(
-                    "no place for the cache: set GOLDTRACE_CACHE, XDG_CACHE_HOME or HOME to a folder".to_owned(),
+                    "no place for the cache: set GOLDTRACE_CACHE, XDG_CACHE_HOME or HOME to a folder"
+                        .to_owned(),
                 )
             })?;
         Store::open(&root)
@@ -196,17 +197,35 @@ impl Store {
         Ok(product)
     }
 
-    /// A folder to work in that is removed when the guard is dropped. What earlier processes left
-    /// under the same name, and no longer lock, is removed first.
+    /// A folder to work in that is removed when the guard is dropped. What interrupted processes
+    /// have left is removed first.
     ///
     /// # Errors
     /// When the folder cannot be made, or another process keeps it too long.
     pub fn work_dir(&self, name: &str, watch: &dyn Watch) -> Result<WorkDir, ImageError> {
-        let lock = self.lock(&format!("work-{name}"), name, watch)?;
+        let lock = self.lock(&work_lock(name), name, watch)?;
         let dir = self.root.join("work").join(name);
         remove_dir(&dir)?;
+        self.sweep(name)?;
         make_dir(&dir)?;
         Ok(WorkDir { dir, _lock: lock })
+    }
+
+    /// Remove the work folders that no process holds any more, except `mine`.
+    fn sweep(&self, mine: &str) -> Result<(), ImageError> {
+        let work = self.root.join("work");
+        for entry in work.read_dir_utf8().map_err(|e| ImageError::file("list", &work, e))? {
+            let entry = entry.map_err(|e| ImageError::file("list", &work, e))?;
+            if entry.file_name() == mine {
+                continue;
+            }
+            let path = self.root.join("locks").join(work_lock(entry.file_name()));
+            let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                remove_dir(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     fn product_dir(&self, recipe: &Recipe) -> Utf8PathBuf {
@@ -341,9 +360,16 @@ pub struct WorkDir {
 
 impl Drop for WorkDir {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next process that works under this name.
-        let _ = fs::remove_dir_all(&self.dir);
+        // A kernel's tree takes seconds to remove, and a user who interrupts wants an end now. What
+        // is left is removed by the next process that makes something.
+        if !interrupt::happened() {
+            let _ = fs::remove_dir_all(&self.dir);
+        }
     }
+}
+
+fn work_lock(name: &str) -> String {
+    format!("work-{name}")
 }
 
 /// Why the files in `dir` are not those of the manifest; `None` when they are.
@@ -353,9 +379,15 @@ fn damage(dir: &Utf8Path, manifest: &Manifest) -> Result<Option<String>, ImageEr
         match file_digest(&path) {
             Ok(found) if found.as_str() == entry.sha256 => {}
             Ok(found) => {
-                return Ok(Some(format!("the SHA-256 of {file} is {} and should be {}", found.as_str(), entry.sha256)));
+                return Ok(Some(format!(
+                    "the SHA-256 of {file} is {} and should be {}",
+                    found.as_str(),
+                    entry.sha256
+                )));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(format!("{file} is missing"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(format!("{file} is missing")));
+            }
             Err(error) => return Err(ImageError::file("read", path, error)),
         }
     }
@@ -374,7 +406,8 @@ fn inventory(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, FileEntry>, ImageEr
                 folders.push(path.to_owned());
                 continue;
             }
-            let sha256 = file_digest(path).map_err(|e| ImageError::file("read", path, e))?.as_str().to_owned();
+            let sha256 =
+                file_digest(path).map_err(|e| ImageError::file("read", path, e))?.as_str().to_owned();
             let name = path.strip_prefix(dir).expect("found below it").to_owned();
             files.insert(name, FileEntry { sha256, size: kind.len() });
         }
@@ -443,7 +476,8 @@ mod tests {
             write(workshop, "x")
         };
         let first = store.product(&recipe(), &Silent, make).expect("made");
-        let again = Store::open(store.root()).expect("opens").product(&recipe(), &Silent, make).expect("found");
+        let again =
+            Store::open(store.root()).expect("opens").product(&recipe(), &Silent, make).expect("found");
         assert_eq!(first.dir, again.dir);
         assert_eq!(made.load(Ordering::SeqCst), 1);
         let other = store.product(&recipe().with("flag", "b"), &Silent, make).expect("made");
@@ -473,6 +507,17 @@ mod tests {
         assert!(result.is_err());
         assert!(!store.has(&recipe()));
         assert!(folder_is_empty(&store, "work") && folder_is_empty(&store, "products"));
+    }
+
+    #[test]
+    fn what_an_interrupted_process_left_is_swept_and_what_another_holds_is_not() {
+        let (_dir, store) = store();
+        let left = store.root().join("work/left");
+        make_dir(&left.join("deep")).expect("made");
+        let held = store.work_dir("held", &Silent).expect("made");
+        store.product(&recipe(), &Silent, |w| write(w, "x")).expect("made");
+        assert!(!left.exists());
+        assert!(held.dir.exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use xshell::{Shell, cmd};
 
+use super::apt::Deb;
 use super::error::ImageError;
 use super::store::{Product, Recipe, Store, Workshop};
 use super::watch::Watch;
@@ -18,15 +19,21 @@ const AGENT_FLAGS: [&str; 8] =
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The static busybox out of its package, as a product whose only file is `busybox`.
-pub(super) fn busybox(store: &Store, guest: &Guest, deb: &Product, watch: &dyn Watch) -> Result<Product, ImageError> {
-    let recipe = Recipe::new("busybox", guest.name.as_str()).with("package", deb.sha256("package.deb"));
+pub(super) fn busybox(
+    store: &Store,
+    guest: &Guest,
+    deb: &Deb<'_>,
+    watch: &dyn Watch,
+) -> Result<Product, ImageError> {
+    let recipe = Recipe::new("busybox", guest.name.as_str()).with("package", deb.sha256());
     store.product(&recipe, watch, |workshop| {
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
         let Workshop { out, scratch, log, .. } = workshop;
-        let file = deb.dir.join("package.deb");
+        let file = deb.file()?;
         run_logged(Logged { command: cmd!(sh, "dpkg-deb -x {file} {scratch}"), log, limit: LIMIT }, |_| ())?;
         // Debian's merged /usr: older packages have it in /bin.
-        let found = ["usr/bin/busybox", "bin/busybox"].map(|p| scratch.join(p)).into_iter().find(|p| p.is_file());
+        let found =
+            ["usr/bin/busybox", "bin/busybox"].map(|p| scratch.join(p)).into_iter().find(|p| p.is_file());
         let found = found.ok_or_else(|| ImageError::Other(format!("{file} holds no busybox")))?;
         fs::copy(&found, out.join("busybox")).map_err(|e| ImageError::file("copy", found, e))?;
         Ok(())
@@ -42,8 +49,9 @@ pub(super) fn agent(
 ) -> Result<Product, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
     let gcc = format!("{}gcc", guest.kernel.cross);
-    let version = process::read(cmd!(sh, "{gcc} --version"))
-        .map_err(|e| ImageError::Other(format!("{e}\nno compiler for guest {}: run `ci/bootstrap`", guest.name)))?;
+    let version = process::read(cmd!(sh, "{gcc} --version")).map_err(|e| {
+        ImageError::Other(format!("{e}\nno compiler for guest {}: run `ci/bootstrap`", guest.name))
+    })?;
     let mut recipe = Recipe::new("agent", guest.name.as_str())
         .with("compiler", version)
         .with("command", format!("{gcc} {}", AGENT_FLAGS.join(" ")));

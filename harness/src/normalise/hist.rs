@@ -47,9 +47,10 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut rows = Rows::default();
     for (at, line) in lines.iter().enumerate() {
-        let total = TOTALS.iter().zip(["Hits", "Entries", "Dropped"]).find_map(|(prefix, name)| {
-            Some((name, number(line.strip_prefix(*prefix)?)?))
-        });
+        let total = TOTALS
+            .iter()
+            .zip(["Hits", "Entries", "Dropped"])
+            .find_map(|(prefix, name)| Some((name, number(line.strip_prefix(*prefix)?)?)));
         let message = match total {
             Some((name, value)) => rows.total(name, value),
             None => rows.row(line),
@@ -118,7 +119,10 @@ mod tests {
     #[test]
     fn numbers_are_tokens_with_their_padding() {
         assert_eq!(spans("{ pid:      18249 } hitcount:          1"), ["     18249", "         1"]);
-        assert_eq!(spans("{ pid: 18446744073709551612 } hitcount: 12345678901"), ["18446744073709551612", "12345678901"]);
+        assert_eq!(
+            spans("{ pid: 18446744073709551612 } hitcount: 12345678901"),
+            ["18446744073709551612", "12345678901"]
+        );
         assert_eq!(spans("    Hits: 21305"), ["21305"]);
         assert_eq!(spans("# trigger info: hist:keys=pid:size=2048 [active]"), Vec::<&str>::new());
     }
@@ -134,7 +138,8 @@ mod tests {
         violations(&lines).into_iter().map(|v| format!("{}: {}", v.line, v.message)).collect()
     }
 
-    const ROWS: &str = "{ pid:          1 } hitcount:          2\n{ pid:          3 } hitcount:          4\n\nTotals:\n";
+    const ROWS: &str =
+        "{ pid:          1 } hitcount:          2\n{ pid:          3 } hitcount:          4\n\nTotals:\n";
 
     #[test]
     fn totals_must_agree_with_the_rows() {
@@ -143,10 +148,10 @@ mod tests {
         assert_eq!(messages(&format!("{good}{good}")), Vec::<String>::new());
         assert_eq!(messages("Totals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n"), Vec::<String>::new());
         let bad = format!("{ROWS}    Hits: 7\n    Entries: 3\n    Dropped: 0\n");
-        assert_eq!(messages(&bad), [
-            "5: Hits is 7, and the rows' hitcounts add up to 6",
-            "6: Entries is 3, and there are 2 rows",
-        ]);
+        assert_eq!(
+            messages(&bad),
+            ["5: Hits is 7, and the rows' hitcounts add up to 6", "6: Entries is 3, and there are 2 rows",]
+        );
         assert_eq!(messages(ROWS), ["4: the rows are followed by no totals"]);
     }
 }

@@ -96,7 +96,13 @@ mod tests {
         let span = |line: &str| tokens(line.as_bytes()).first().map(|t| line[t.span.clone()].to_owned());
         assert_eq!(span("hist_data: 000000009536f554").as_deref(), Some("000000009536f554"));
         assert_eq!(span("      var.hist_data: 000000009536f554").as_deref(), Some("000000009536f554"));
-        for line in ["", "n_vals: 3", "hist_data: (____ptrval____)", "hist_data: 9536f554", "x hist_data: 000000009536f554"] {
+        for line in [
+            "",
+            "n_vals: 3",
+            "hist_data: (____ptrval____)",
+            "hist_data: 9536f554",
+            "x hist_data: 000000009536f554",
+        ] {
             assert_eq!(span(line), None, "{line}");
         }
     }
@@ -108,8 +114,14 @@ mod tests {
 
     #[test]
     fn rules() {
-        assert_eq!(messages("hist_data: 000000009536f554\nn_vals: 3\nn_keys: 2\nn_fields: 5\n"), Vec::<String>::new());
-        assert_eq!(messages("n_vals: 3\nn_keys: 2\nn_fields: 6"), ["3: n_vals 3 and n_keys 2 are not n_fields 6"]);
+        assert_eq!(
+            messages("hist_data: 000000009536f554\nn_vals: 3\nn_keys: 2\nn_fields: 5\n"),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            messages("n_vals: 3\nn_keys: 2\nn_fields: 6"),
+            ["3: n_vals 3 and n_keys 2 are not n_fields 6"]
+        );
         assert!(messages("hist_data: (____ptrval____)")[0].contains("no key"));
         assert!(messages("hist_data: c000000002a53800")[0].contains("leaked"));
         assert!(messages("hist_data: 12")[0].contains("16 hexadecimal digits"));

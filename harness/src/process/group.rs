@@ -17,7 +17,8 @@ use super::interrupt;
 /// the shell then kills its whole group. That covers a goldtrace that dies by SIGKILL, and children
 /// of the command too, which inherit no such request. The command keeps the caller's standard
 /// input: a shell gives a background command /dev/null otherwise.
-const GUARD: &str = r#"trap 'trap "" TERM; kill -KILL 0' TERM; exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait "$!""#;
+const GUARD: &str =
+    r#"trap 'trap "" TERM; kill -KILL 0' TERM; exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait "$!""#;
 
 /// How the standard streams of a command are connected.
 #[derive(Debug, Default)]
@@ -80,7 +81,9 @@ impl Group {
                 Ok(())
             })
             .start()
-            .map_err(|e| io::Error::new(e.kind(), format!("cannot start setpriv (package util-linux): {e}")))?;
+            .map_err(|e| {
+                io::Error::new(e.kind(), format!("cannot start setpriv (package util-linux): {e}"))
+            })?;
         let leader = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the started process has no id"))?;
         interrupt::register(leader);
@@ -170,7 +173,8 @@ mod tests {
 
     #[test]
     fn streams_and_status_are_the_commands_own() {
-        let (group, mut out, mut err) = Group::start_piped(sh("echo out; echo err >&2; exit 7")).expect("starts");
+        let (group, mut out, mut err) =
+            Group::start_piped(sh("echo out; echo err >&2; exit 7")).expect("starts");
         let (mut o, mut e) = (String::new(), String::new());
         out.read_to_string(&mut o).expect("readable");
         err.read_to_string(&mut e).expect("readable");
@@ -180,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_dropped_group_ends_with_its_grandchildren() {
-        let (group, out, _err) = Group::start_piped(sh("sh -c 'sleep 60 & echo $!; wait'; true")).expect("starts");
+        let (group, out, _err) =
+            Group::start_piped(sh("sh -c 'sleep 60 & echo $!; wait'; true")).expect("starts");
         let grandchild = first_pid(out);
         assert!(alive(grandchild));
         drop(group);

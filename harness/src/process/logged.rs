@@ -103,7 +103,12 @@ pub fn run_logged(logged: Logged<'_>, mut on_line: impl FnMut(&str)) -> Result<(
                 on_line(String::from_utf8_lossy(&line).trim_end());
             }
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                return Err(LoggedError::TooSlow { command: shown, limit, log: log.to_owned(), tail: tail(log) });
+                return Err(LoggedError::TooSlow {
+                    command: shown,
+                    limit,
+                    log: log.to_owned(),
+                    tail: tail(log),
+                });
             }
             Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
         }
@@ -160,7 +165,8 @@ mod tests {
     #[test]
     fn a_command_that_hangs_is_given_up() {
         let start = Instant::now();
-        let error = run("echo begun; sleep 60", Duration::from_millis(300)).0.expect_err("too slow").to_string();
+        let error =
+            run("echo begun; sleep 60", Duration::from_millis(300)).0.expect_err("too slow").to_string();
         assert!(error.starts_with("gave up on") && error.contains("begun"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(30));
     }

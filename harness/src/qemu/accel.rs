@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use crate::guest::Guest;
+use crate::guest::{AccelSpec, Guest};
 
 /// An accelerator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,14 @@ pub enum Accel {
 }
 
 impl Accel {
+    /// What is set for a guest under it.
+    pub fn spec(self, guest: &Guest) -> &AccelSpec {
+        match self {
+            Accel::Tcg => &guest.tcg,
+            Accel::Kvm => &guest.kvm,
+        }
+    }
+
     /// Its name, as QEMU has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -130,7 +138,7 @@ mod tests {
     fn guest(arch: &str) -> Guest {
         let text = format!(
             "arch: {arch}\nmemory: 256\ncpus: 2\nconsole: c\ndebian_arch: d\n\
-             qemu: {{binary: q, package: p, machine: m, cpu: {{tcg: a, kvm: b}}}}\n\
+             qemu: {{binary: q, package: p, machine: m}}\naccelerators: {{tcg: {{cpu: a}}, kvm: {{cpu: b}}}}\n\
              kernel: {{make_arch: x, image: vmlinux, fragments: []}}\n"
         );
         read_guest("g", "g.yaml", &text).expect("valid")
@@ -145,7 +153,8 @@ mod tests {
     #[test]
     fn a_device_that_opens_is_no_proof() {
         let host = HostKvm { cpu_flag: false, ..USABLE };
-        let choice = AccelChoice::from_host(&host, &hosts_own(), Wanted::Auto, || panic!("no probe")).expect("tcg");
+        let choice =
+            AccelChoice::from_host(&host, &hosts_own(), Wanted::Auto, || panic!("no probe")).expect("tcg");
         assert_eq!(choice.accel, Accel::Tcg);
         assert!(choice.why.contains("neither vmx nor svm"), "{}", choice.why);
     }

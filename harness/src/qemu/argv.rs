@@ -41,23 +41,18 @@ pub struct Boot<'a> {
 pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let Boot { guest, accel, kernel, initramfs, socket, mode } = boot;
     let spec = &guest.qemu;
+    let own = accel.spec(guest);
     let mut machine = spec.machine.clone();
-    if *accel == Accel::Tcg {
-        for quirk in &spec.machine_tcg {
-            machine = format!("{machine},{}", quirk.set.join(","));
-        }
+    for quirk in &own.machine {
+        machine = format!("{machine},{}", quirk.set.join(","));
     }
-    let cpu = match accel {
-        Accel::Tcg => &spec.cpu_tcg,
-        Accel::Kvm => &spec.cpu_kvm,
-    };
     let mut words: Vec<String> = Vec::new();
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     // No default devices, so no network; no configuration of the user's; a guest that resets ends.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    add(&["-machine", &machine, "-accel", accel.name(), "-cpu", cpu]);
+    add(&["-machine", &machine, "-accel", accel.name(), "-cpu", &own.cpu]);
     add(&["-smp", &guest.cpus.to_string(), "-m", &format!("{}M", guest.memory_mib)]);
-    for quirk in &spec.arguments {
+    for quirk in spec.arguments.iter().chain(&own.arguments) {
         add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
     }
     add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
@@ -65,26 +60,27 @@ pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
     if *mode == Mode::Stopped {
         add(&["-S", "-chardev", &channel, "-mon", "chardev=agent,mode=control"]);
     } else {
-        add(&["-device", "virtio-serial-pci"]);
+        add(&["-device", "virtio-serial-pci,max_ports=2"]);
         if *mode == Mode::Agent {
             add(&["-chardev", &channel]);
             add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
         }
     }
     add(&["-kernel", kernel.as_str(), "-initrd", initramfs.as_str()]);
-    add(&["-append", &kernel_command_line(guest, *mode)]);
+    add(&["-append", &kernel_command_line(guest, *accel, *mode)]);
     words
 }
 
 /// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and
 /// worse, so that a splat is seen; in a shell, everything.
-fn kernel_command_line(guest: &Guest, mode: Mode) -> String {
-    let mut words = vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
+fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
+    let mut words =
+        vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
     match mode {
         Mode::Shell => words.push("goldtrace.mode=shell".to_owned()),
         Mode::Agent | Mode::Stopped => words.push("loglevel=5".to_owned()),
     }
-    for quirk in &guest.kernel.arguments {
+    for quirk in guest.kernel.arguments.iter().chain(&accel.spec(guest).kernel_arguments) {
         words.extend(quirk.set.iter().cloned());
     }
     words.join(" ")
@@ -116,7 +112,13 @@ mod tests {
             mode,
         });
         words.iter().fold(String::new(), |text, word| {
-            let gap = if text.is_empty() { "" } else if word.starts_with('-') { "\n" } else { " " };
+            let gap = if text.is_empty() {
+                ""
+            } else if word.starts_with('-') {
+                "\n"
+            } else {
+                " "
+            };
             format!("{text}{gap}{word}")
         })
     }
@@ -127,22 +129,114 @@ mod tests {
 
     #[test]
     fn ppc64le() {
-        check("ppc64le", Accel::Tcg, Mode::Agent, &expect![[""]]);
+        check(
+            "ppc64le",
+            Accel::Tcg,
+            Mode::Agent,
+            &expect![[r#"
+            -nodefaults
+            -no-user-config
+            -no-reboot
+            -display none
+            -machine pseries,x-vof=on,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
+            -accel tcg
+            -cpu power9
+            -smp 2
+            -m 256M
+            -prom-env goldtrace=1
+            -chardev stdio,id=console,signal=off
+            -serial chardev:console
+            -device virtio-serial-pci,max_ports=2
+            -chardev socket,id=agent,path=/tmp/a,,b/agent
+            -device virtserialport,chardev=agent,name=goldtrace.agent
+            -kernel /cache/kernel
+            -initrd /cache/initramfs.cpio
+            -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
+        );
     }
 
     #[test]
     fn x86_64() {
-        check("x86_64", Accel::Tcg, Mode::Agent, &expect![[""]]);
+        check(
+            "x86_64",
+            Accel::Tcg,
+            Mode::Agent,
+            &expect![[r#"
+            -nodefaults
+            -no-user-config
+            -no-reboot
+            -display none
+            -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+            -accel tcg
+            -cpu max,-arat
+            -smp 2
+            -m 256M
+            -bios qboot.rom
+            -global hpet.msi=on
+            -chardev stdio,id=console,signal=off
+            -serial chardev:console
+            -device virtio-serial-pci,max_ports=2
+            -chardev socket,id=agent,path=/tmp/a,,b/agent
+            -device virtserialport,chardev=agent,name=goldtrace.agent
+            -kernel /cache/kernel
+            -initrd /cache/initramfs.cpio
+            -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+        );
     }
 
     #[test]
     fn x86_64_under_kvm_has_no_tcg_workaround() {
-        check("x86_64", Accel::Kvm, Mode::Agent, &expect![[""]]);
+        check(
+            "x86_64",
+            Accel::Kvm,
+            Mode::Agent,
+            &expect![[r#"
+            -nodefaults
+            -no-user-config
+            -no-reboot
+            -display none
+            -machine q35
+            -accel kvm
+            -cpu host
+            -smp 2
+            -m 256M
+            -bios qboot.rom
+            -chardev stdio,id=console,signal=off
+            -serial chardev:console
+            -device virtio-serial-pci,max_ports=2
+            -chardev socket,id=agent,path=/tmp/a,,b/agent
+            -device virtserialport,chardev=agent,name=goldtrace.agent
+            -kernel /cache/kernel
+            -initrd /cache/initramfs.cpio
+            -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd"#]],
+        );
     }
 
     #[test]
     fn a_shell_has_no_agent_port() {
-        check("x86_64", Accel::Tcg, Mode::Shell, &expect![[""]]);
+        check(
+            "x86_64",
+            Accel::Tcg,
+            Mode::Shell,
+            &expect![[r#"
+            -nodefaults
+            -no-user-config
+            -no-reboot
+            -display none
+            -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+            -accel tcg
+            -cpu max,-arat
+            -smp 2
+            -m 256M
+            -bios qboot.rom
+            -global hpet.msi=on
+            -chardev stdio,id=console,signal=off
+            -serial chardev:console
+            -device virtio-serial-pci,max_ports=2
+            -kernel /cache/kernel
+            -initrd /cache/initramfs.cpio
+            -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+        );
     }
 
     #[test]

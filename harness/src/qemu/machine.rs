@@ -62,7 +62,10 @@ impl fmt::Display for Stop {
         match self {
             Stop::Panicked(line) => write!(f, "the kernel panicked: {line}"),
             Stop::Exited(status) if status.success() => {
-                write!(f, "the guest ended in the middle (QEMU ended with status 0, and the kernel reported no panic)")
+                write!(
+                    f,
+                    "the guest ended in the middle (QEMU ended with status 0, and the kernel reported no panic)"
+                )
             }
             Stop::Exited(status) => write!(f, "QEMU ended with {status}"),
             Stop::TimedOut { what, limit } => write!(f, "waited {:.1} s for {what}", limit.as_secs_f64()),
@@ -137,7 +140,8 @@ impl Machine {
     /// When a file or socket cannot be made, or QEMU's guard cannot be started. A QEMU that is
     /// missing, or refuses its arguments, is seen as [`Stop::Exited`].
     pub fn start(boot: &Boot<'_>, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
-        let private = private_dir().map_err(|error| StartError { error, command: boot.guest.qemu.binary.clone() })?;
+        let private =
+            private_dir().map_err(|error| StartError { error, command: boot.guest.qemu.binary.clone() })?;
         let socket = Utf8Path::from_path(private.path()).expect("checked when it was made").join("agent");
         let words = arguments(&Boot { socket: &socket, ..*boot });
         let binary = &boot.guest.qemu.binary;
@@ -147,7 +151,10 @@ impl Machine {
         which::which(binary).map_err(|_| {
             fail(io::Error::new(
                 io::ErrorKind::NotFound,
-                format!("there is no program {binary}: install the package {} (`ci/bootstrap` does)", boot.guest.qemu.package),
+                format!(
+                    "there is no program {binary}: install the package {} (`ci/bootstrap` does)",
+                    boot.guest.qemu.package
+                ),
             ))
         })?;
         let console_log = logs.join("console.log");
@@ -162,8 +169,8 @@ impl Machine {
         process.args(&words);
         let (output, watched) = match console {
             Console::Watched => {
-                let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-                    .map_err(|e| fail(e.into()))?;
+                let (read, write) =
+                    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| fail(e.into()))?;
                 let output = Output { stdin: None, stdout: Some(write.into()), stderr: Some(stderr) };
                 (output, Some(File::from(read)))
             }
@@ -247,7 +254,9 @@ impl Machine {
         };
         match sent {
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(self.stop(Stop::Port(format!("the agent's port cannot be written: {error}")))),
+            Some(Err(error)) => {
+                Err(self.stop(Stop::Port(format!("the agent's port cannot be written: {error}"))))
+            }
             None => Err(self.stop(Stop::Port("the agent's port is not open".to_owned()))),
         }
     }
@@ -344,7 +353,9 @@ fn private_dir() -> io::Result<TempDir> {
     match Utf8Path::from_path(dir.path()) {
         // A socket's path has 107 bytes on Linux (unix(7)).
         Some(path) if path.as_str().len() <= 90 => Ok(dir),
-        Some(path) => Err(io::Error::other(format!("`{path}` is too long for a socket: set TMPDIR to a shorter one"))),
+        Some(path) => {
+            Err(io::Error::other(format!("`{path}` is too long for a socket: set TMPDIR to a shorter one")))
+        }
         None => Err(io::Error::other("the temporary folder's name is not UTF-8: set TMPDIR to another")),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use anstyle::AnsiColor;
+
 use super::diff;
 use crate::run::{Failure, Finished, Outcome, StepPlace, TrialError};
 
@@ -46,16 +48,18 @@ impl fmt::Display for Summary {
     }
 }
 
-/// One line for a trial that is over.
+/// One line for a trial that is over, with colours; printing through anstream drops them where they
+/// do not belong.
 pub fn headline(trial: &Finished) -> String {
-    let word = match &trial.outcome {
-        Outcome::Pass => "PASS ",
-        Outcome::Fail(_) => "FAIL ",
-        Outcome::Skip(_) => "SKIP ",
-        Outcome::Error(_) => "ERROR",
-        Outcome::Interrupted => "INTERRUPTED",
+    let (word, colour) = match &trial.outcome {
+        Outcome::Pass => ("PASS ", AnsiColor::Green),
+        Outcome::Fail(_) => ("FAIL ", AnsiColor::Red),
+        Outcome::Skip(_) => ("SKIP ", AnsiColor::Yellow),
+        Outcome::Error(_) => ("ERROR", AnsiColor::Magenta),
+        Outcome::Interrupted => ("INTERRUPTED", AnsiColor::Yellow),
     };
-    let mut line = format!("{word} {} ({})", trial.name, seconds(trial.elapsed));
+    let style = colour.on_default().bold();
+    let mut line = format!("{style}{word}{style:#} {} ({})", trial.name, seconds(trial.elapsed));
     if let Outcome::Skip(why) = &trial.outcome {
         let _ = write!(line, ": {why}");
     }

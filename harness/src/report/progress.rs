@@ -60,7 +60,8 @@ impl Watch for Progress {
         let now = Instant::now();
         let bar = (self.style == Style::Terminal).then(|| {
             let bar = self.bars.add(ProgressBar::new_spinner());
-            let style = ProgressStyle::with_template("{spinner} {prefix}  {elapsed}  {pos} lines  {wide_msg}");
+            let style =
+                ProgressStyle::with_template("{spinner} {prefix}  {elapsed}  {pos} lines  {wide_msg}");
             bar.set_style(style.expect("the template is valid"));
             bar.set_prefix(step.to_owned());
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -87,7 +88,12 @@ impl Watch for Progress {
                 return;
             }
             entry.mentioned = Instant::now();
-            format!("{step}: {} s, {} lines of output, now: {}", entry.start.elapsed().as_secs(), entry.lines, line.trim())
+            format!(
+                "{step}: {} s, {} lines of output, now: {}",
+                entry.start.elapsed().as_secs(),
+                entry.lines,
+                line.trim()
+            )
         };
         self.say(&mention);
     }

@@ -9,10 +9,6 @@ use crate::agent::{Answer, Ended, Request, Session, SessionError, Work};
 use crate::case::{Action, Case, Step};
 use crate::qemu::{Complaint, Console, Machine, Mode, Stop};
 
-/// How long a guest may take from QEMU's start to the agent's greeting. A boot takes about a
-/// second; a busy host may need many times that.
-const BOOT_LIMIT: Duration = Duration::from_secs(90);
-
 /// How many bytes a step may print. A large hist_debug file has 20 KiB.
 const OUTPUT_LIMIT: u32 = 8 << 20;
 
@@ -75,7 +71,7 @@ pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Tr
     machine.command().clone_into(&mut transcript.command);
     fs::write(dir.dir.join("qemu-command"), format!("{}\n", transcript.command))?;
     let release = &bench.image.kernel.release;
-    let mut machine = match Session::open(machine, release, bench.guest.cpus, BOOT_LIMIT) {
+    let mut machine = match Session::open(machine, release, bench.guest.cpus, bench.boot_limit) {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
             match steps(&mut session, case, dir, &mut transcript)? {
@@ -90,9 +86,9 @@ pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Tr
                 }
             }
         }
-        Err((machine, error)) => {
-            transcript.trouble = Some(trouble(error));
-            machine
+        Err(failed) => {
+            transcript.trouble = Some(trouble(failed.error));
+            failed.machine
         }
     };
     conclude(&mut machine, &mut transcript);
@@ -157,7 +153,10 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         Ended::Exited(status) => format!("exit status {status}, and {expected} was expected"),
         Ended::Signalled(signal) => format!("ended by signal {signal}"),
         Ended::TimedOut => {
-            format!("no end within {:.1} s: the step was killed (`limit:` sets another limit)", step.limit.as_secs_f64())
+            format!(
+                "no end within {:.1} s: the step was killed (`limit:` sets another limit)",
+                step.limit.as_secs_f64()
+            )
         }
         Ended::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),
         Ended::Errno(errno) => {

@@ -39,7 +39,9 @@ pub fn judge(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Outcome {
         }
         // A guest that dies of a complaint is the kernel's failure, whatever the harness saw first.
         Some(_) if booted && !transcript.complaints.is_empty() => {}
-        Some(Trouble::Panic) => return error("the kernel panicked, and its console has no line of it".to_owned()),
+        Some(Trouble::Panic) => {
+            return error("the kernel panicked, and its console has no line of it".to_owned());
+        }
         Some(Trouble::Step(what) | Trouble::Machine(what)) => return error(what.clone()),
         None => {}
     }
@@ -149,21 +151,26 @@ mod tests {
         assert_eq!(outcome(&transcript("wrong\n")), "fail: capture");
         let complained = Transcript { complaints: vec![complaint(false)], ..transcript("right\n") };
         assert_eq!(outcome(&complained), "fail: kernel");
-        let stuck = Transcript { trouble: Some(Trouble::Machine("no end".to_owned())), ..transcript("right\n") };
+        let stuck =
+            Transcript { trouble: Some(Trouble::Machine("no end".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&stuck), "error");
     }
 
     #[test]
     fn a_panic_is_the_kernels_failure_once_it_has_booted() {
-        let panic =
-            Transcript { trouble: Some(Trouble::Panic), complaints: vec![complaint(true)], ..Transcript::default() };
+        let panic = Transcript {
+            trouble: Some(Trouble::Panic),
+            complaints: vec![complaint(true)],
+            ..Transcript::default()
+        };
         assert_eq!(outcome(&panic), "error");
         assert_eq!(outcome(&Transcript { boot_time: Some(Duration::ZERO), ..panic }), "fail: kernel");
     }
 
     #[test]
     fn a_step_that_ends_otherwise_is_an_error_and_a_splat_explains_it() {
-        let step = Transcript { trouble: Some(Trouble::Step("status 1".to_owned())), ..transcript("right\n") };
+        let step =
+            Transcript { trouble: Some(Trouble::Step("status 1".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&step), "error");
         assert_eq!(outcome(&Transcript { complaints: vec![complaint(false)], ..step }), "fail: kernel");
     }

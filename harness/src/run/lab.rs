@@ -14,6 +14,10 @@ use camino::Utf8Path;
 /// How long a probe boot under KVM may take; a boot that works takes a fraction of a second.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long a guest may take from QEMU's start to the agent's greeting. A boot takes about a
+/// second; a busy host may need many times that.
+const BOOT_LIMIT: Duration = Duration::from_secs(90);
+
 /// A guest that is ready to boot.
 #[derive(Debug, Clone)]
 pub struct Bench {
@@ -23,6 +27,8 @@ pub struct Bench {
     pub image: GuestImage,
     /// What executes its instructions, and why.
     pub accel: AccelChoice,
+    /// How long a boot may take.
+    pub boot_limit: Duration,
     /// Config symbols that are `y` or `m` in its kernel.
     symbols: BTreeSet<String>,
 }
@@ -43,13 +49,15 @@ impl Lab {
         for guest in guests {
             let image = builder.image(guest)?;
             let config = image.kernel.config()?;
-            let accel = AccelChoice::make(guest, wanted, || probe(guest, &image)).map_err(ImageError::Other)?;
+            let accel =
+                AccelChoice::make(guest, wanted, || probe(guest, &image)).map_err(ImageError::Other)?;
             let on = |line: &str| {
                 let (symbol, value) = line.split_once('=')?;
                 (value != "n").then(|| symbol.to_owned())
             };
             let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
-            lab.benches.insert(guest.name.clone(), Bench { guest: (*guest).clone(), image, accel, symbols });
+            let bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
+            lab.benches.insert(guest.name.clone(), bench);
         }
         Ok(lab)
     }
@@ -60,6 +68,13 @@ impl Lab {
     /// When the lab was not prepared for it: planning and preparing disagree.
     pub fn bench(&self, guest: &GuestName) -> &Bench {
         self.benches.get(guest).unwrap_or_else(|| panic!("the lab has no guest {guest}"))
+    }
+
+    /// The same lab with one guest's bench changed.
+    #[must_use]
+    pub fn with_changed(mut self, guest: &GuestName, change: impl FnOnce(&mut Bench)) -> Lab {
+        self.benches.entry(guest.clone()).and_modify(change);
+        self
     }
 
     /// All of them, in the order of their names.
@@ -99,7 +114,8 @@ fn start(
 ) -> Result<Machine, StartError> {
     let kernel = image.kernel.image();
     // The socket is the machine's own; this one is a placeholder that it replaces.
-    let boot = Boot { guest, accel, kernel: &kernel, initramfs: &image.initramfs, socket: Utf8Path::new(""), mode };
+    let boot =
+        Boot { guest, accel, kernel: &kernel, initramfs: &image.initramfs, socket: Utf8Path::new(""), mode };
     Machine::start(&boot, logs, console)
 }
 
@@ -107,8 +123,10 @@ fn start(
 fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
-    let machine =
-        start(guest, image, Accel::Kvm, Mode::Agent, path, Console::Watched).map_err(|e| e.error.to_string())?;
+    let machine = start(guest, image, Accel::Kvm, Mode::Agent, path, Console::Watched)
+        .map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
-    opened.map(drop).map_err(|(machine, error)| format!("{error} {}", machine.stderr()).trim().to_owned())
+    opened
+        .map(drop)
+        .map_err(|failed| format!("{} {}", failed.error, failed.machine.stderr()).trim().to_owned())
 }

@@ -60,7 +60,8 @@ impl<'p> Plan<'p> {
                 return Err(NoMatch { filter: filter.clone(), help: did_you_mean(filter, parts) });
             }
         }
-        let chosen = |trial: &Trial<'_>| filters.is_empty() || filters.iter().any(|filter| selects(filter, trial));
+        let chosen =
+            |trial: &Trial<'_>| filters.is_empty() || filters.iter().any(|filter| selects(filter, trial));
         Ok(Plan { trials: all.into_iter().filter(chosen).collect() })
     }
 

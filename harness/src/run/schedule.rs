@@ -37,7 +37,9 @@ pub fn run_all(
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, plan.trials.len().max(1)) {
             scope.spawn(|| {
-                while let Some(at) = Some(next.fetch_add(1, Ordering::SeqCst)).filter(|at| *at < results.len()) {
+                while let Some(at) =
+                    Some(next.fetch_add(1, Ordering::SeqCst)).filter(|at| *at < results.len())
+                {
                     let done = run_one(&plan.trials[at], lab, dir);
                     finished(&done);
                     *results[at].lock().expect("no panic while held") = Some(done);

@@ -39,7 +39,11 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if self.path.is_empty() { deserializer.deserialize_any(Refuse) } else { deserializer.deserialize_any(self) }
+        if self.path.is_empty() {
+            deserializer.deserialize_any(Refuse)
+        } else {
+            deserializer.deserialize_any(self)
+        }
     }
 }
 
@@ -125,7 +129,8 @@ impl<'de> Visitor<'de> for Refuse {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "title: One\nsteps:\n  - run: |\n      echo a\n  - read: /proc/version\n    capture: version\n";
+    const TEXT: &str =
+        "title: One\nsteps:\n  - run: |\n      echo a\n  - read: /proc/version\n    capture: version\n";
 
     fn key(name: &str) -> Step {
         Step::Key(name.to_owned())

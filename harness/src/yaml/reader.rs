@@ -51,7 +51,8 @@ impl Reader {
             if !allowed.contains(&name.as_str()) {
                 let help = did_you_mean(name, allowed.iter().copied())
                     .unwrap_or_else(|| format!("the keys that may stand here are {}", allowed.join(", ")));
-                let fault = node.child(Step::Key(name.clone()), key).key_fault(format!("unknown key `{name}`"));
+                let fault =
+                    node.child(Step::Key(name.clone()), key).key_fault(format!("unknown key `{name}`"));
                 self.report(fault.with_help(help));
             }
         }
@@ -198,7 +199,15 @@ mod tests {
         reader
             .into_faults()
             .iter()
-            .map(|f| format!("{}:{}: {} ({})", f.span.line, f.span.column, f.message, f.help.as_deref().unwrap_or("")))
+            .map(|f| {
+                format!(
+                    "{}:{}: {} ({})",
+                    f.span.line,
+                    f.span.column,
+                    f.message,
+                    f.help.as_deref().unwrap_or("")
+                )
+            })
             .collect()
     }
 
@@ -207,10 +216,13 @@ mod tests {
         let found = faults("titel: x\nsteps: 1\nzzz: 2\n", |reader, document| {
             reader.fields(document.root(), &["title", "steps"]);
         });
-        assert_eq!(found, [
-            "1:1: unknown key `titel` (did you mean `title`?)",
-            "3:1: unknown key `zzz` (the keys that may stand here are title, steps)",
-        ]);
+        assert_eq!(
+            found,
+            [
+                "1:1: unknown key `titel` (did you mean `title`?)",
+                "3:1: unknown key `zzz` (the keys that may stand here are title, steps)",
+            ]
+        );
     }
 
     #[test]

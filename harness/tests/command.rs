@@ -1,0 +1,189 @@
+//! The command `goldtrace` as a user meets it: messages, exit statuses, and what is left behind.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{TestProject, lab};
+
+const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
+
+fn goldtrace(project: &TestProject, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goldtrace"));
+    command.args(arguments).current_dir(&project.root);
+    command
+}
+
+fn output(project: &TestProject, arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } = goldtrace(project, arguments).output().expect("runs");
+    let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    (status.code().expect("a status"), text)
+}
+
+#[track_caller]
+fn assert_refused(project: &TestProject, arguments: &[&str], parts: &[&str]) {
+    let (status, text) = output(project, arguments);
+    assert_eq!(status, 2, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
+#[test]
+fn faults_of_all_files_are_told_before_anything_runs() {
+    let project = TestProject::new("titel: T\nguests: [ppc64]\nsteps:\n  - run: true\n", &[("left", "")]);
+    project.write("cases/u/case.yaml", CASE.as_bytes());
+    project.write("cases/u/out.golden", b"#@ golden v1\n\xff\n");
+    project.write("cases/stray.txt", b"");
+    assert_refused(
+        &project,
+        &["run"],
+        &[
+            "unknown key `titel`",
+            "cases/t/case.yaml:1:1",
+            "did you mean `title`?",
+            "missing key `title`",
+            "unknown guest `ppc64`",
+            "did you mean `ppc64le`?",
+            "expected text, found the boolean true",
+            "the case asserts nothing",
+            "cases/t/left.golden",
+            "the byte 0xff here is not",
+            "cases/u/out.golden:2:1",
+            "cases/stray.txt",
+            "nothing was run",
+        ],
+    );
+}
+
+#[test]
+fn a_command_line_that_asks_for_what_is_not_there_is_refused() {
+    let project = TestProject::new(CASE, &[("out", "right\n")]);
+    assert_refused(&project, &["run", "--guest", "s390x"], &["unknown guest `s390x`", "ppc64le, x86_64"]);
+    assert_refused(&project, &["run", "x86_46"], &["no trial matches `x86_46`", "did you mean `x86_64`?"]);
+    assert_refused(&project, &["run", "--patch", "/absent.patch"], &["failed to read patch `/absent.patch`"]);
+    assert_refused(&project, &["run", "--jobs", "0"], &["--jobs"]);
+    assert_refused(&project, &["shell"], &["which guest?"]);
+    assert_refused(
+        &project,
+        &["--project", "/", "list"],
+        &["`/` is no goldtrace project", "no folder guests/"],
+    );
+}
+
+#[test]
+fn statuses_tell_a_pass_from_a_failure_from_an_error() {
+    lab();
+    let pass = TestProject::new(CASE, &[("out", "right\n")]);
+    let (status, text) = output(&pass, &["run", "--guest", "x86_64"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("1 passed, 0 failed, 0 errors, 0 skipped"), "{text}");
+    let fail = TestProject::new(CASE, &[("out", "wrong\n")]);
+    assert_eq!(output(&fail, &["run", "--guest", "x86_64"]).0, 1);
+    let error = TestProject::new("title: T\nsteps:\n  - run: exit 9\n    capture: out\n", &[("out", "")]);
+    assert_eq!(output(&error, &["run", "--guest", "x86_64"]).0, 3);
+}
+
+/// A run of a case that says that it has begun and then waits for a long time.
+struct Waiting {
+    child: std::process::Child,
+    qemu: i32,
+    _project: TestProject,
+}
+
+impl Waiting {
+    fn start() -> Waiting {
+        lab();
+        let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    limit: 2min\n    capture: out\n";
+        let project = TestProject::new(case, &[("out", "")]);
+        let child = goldtrace(&project, &["run", "--guest", "x86_64"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        let log = project.root.join("target/goldtrace/last/t@x86_64/console.log");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !std::fs::read_to_string(&log).unwrap_or_default().contains("WAITS") {
+            assert!(Instant::now() < deadline, "the guest did not get there");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let qemu = descendants(child.id()).into_iter().find(|pid| name(*pid).starts_with("qemu-system"));
+        Waiting { child, qemu: qemu.expect("QEMU runs"), _project: project }
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("runs").success());
+    }
+
+    fn wait_for_end_of_qemu(&self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while name(self.qemu).starts_with("qemu-system") {
+            assert!(Instant::now() < deadline, "QEMU is still there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A process's name; empty when it is gone or a zombie.
+fn name(pid: i32) -> String {
+    let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    if read("stat").contains(") Z ") { String::new() } else { read("comm") }
+}
+
+fn descendants(pid: u32) -> Vec<i32> {
+    let mut found: Vec<i32> = vec![i32::try_from(pid).expect("an id")];
+    let mut at = 0;
+    while at < found.len() {
+        for task in std::fs::read_dir(format!("/proc/{}/task", found[at])).into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|word| word.parse::<i32>().ok()));
+        }
+        at += 1;
+    }
+    found
+}
+
+#[test]
+fn a_killed_goldtrace_leaves_no_qemu() {
+    let mut waiting = Waiting::start();
+    waiting.signal("-KILL");
+    waiting.wait_for_end_of_qemu();
+    assert_eq!(waiting.child.wait().expect("ended").signal(), Some(9));
+}
+
+#[test]
+fn an_interrupted_goldtrace_says_so_and_leaves_no_qemu() {
+    for signal in ["-INT", "-TERM"] {
+        let mut waiting = Waiting::start();
+        waiting.signal(signal);
+        waiting.wait_for_end_of_qemu();
+        let out = waiting.child.stdout.take().expect("piped");
+        let text: String =
+            BufReader::new(out).lines().map_while(Result::ok).map(|line| line + "\n").collect();
+        assert_eq!(waiting.child.wait().expect("ended").code(), Some(130), "{text}");
+        assert!(text.contains("1 interrupted"), "{text}");
+    }
+}
+
+#[test]
+fn a_shell_takes_commands_from_a_pipe() {
+    lab();
+    let project = TestProject::new(CASE, &[("out", "right\n")]);
+    let mut child = goldtrace(&project, &["shell", "--guest", "ppc64le"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut input, b"echo $((6 * 7)) is the answer; pwd\n").expect("written");
+    drop(input);
+    let output = child.wait_with_output().expect("ended");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("42 is the answer") && text.contains("/sys/kernel/tracing"), "{text}");
+}

@@ -1,0 +1,226 @@
+//! The tester tested on real guests: what goldtrace says when a guest, a step or QEMU misbehaves.
+
+mod support;
+
+use std::time::Duration;
+
+use goldtrace::guest::{GuestName, Quirk};
+use goldtrace::run::{Bench, Finished, Lab, Outcome};
+use support::{TestProject, lab, shown};
+
+const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
+
+/// A case of one script whose output is captured as `out`.
+fn script(script: &str, limit: &str) -> String {
+    let body: String = script.lines().map(|line| format!("      {line}\n")).collect();
+    format!("title: T\nsteps:\n  - run: |\n{body}    limit: {limit}\n    capture: out\n")
+}
+
+fn run_script(text: &str, golden: &str, guest: &str) -> (Finished, TestProject) {
+    let project = TestProject::new(&script(text, "20s"), &[("out", golden)]);
+    (project.run(guest, lab()), project)
+}
+
+fn changed(guest: &str, change: impl FnOnce(&mut Bench)) -> Lab {
+    lab().clone().with_changed(&GuestName::new(guest), change)
+}
+
+#[track_caller]
+fn assert_error(finished: &Finished, parts: &[&str]) {
+    let text = shown(finished);
+    assert!(matches!(finished.outcome, Outcome::Error(_)), "{text}");
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
+#[track_caller]
+fn assert_fail(finished: &Finished, parts: &[&str]) {
+    let text = shown(finished);
+    assert!(matches!(finished.outcome, Outcome::Fail(_)), "{text}");
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
+#[test]
+fn right_output_passes_and_a_changed_letter_fails() {
+    for guest in GUESTS {
+        let (finished, _project) = run_script("echo right", "right\n", guest);
+        assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+        let (finished, _project) = run_script("echo right", "righT\n", guest);
+        assert_fail(&finished, &["cases/t/out.golden:2: the capture differs", "-righT", "+right"]);
+    }
+}
+
+#[test]
+fn a_panic_is_a_failure_with_its_line() {
+    for guest in GUESTS {
+        let (finished, _project) = run_script("echo c > /proc/sysrq-trigger", "", guest);
+        assert_fail(
+            &finished,
+            &[
+                "the kernel panicked: Kernel panic - not syncing: sysrq triggered crash",
+                "cases/t/case.yaml:3: echo c > /proc/sysrq-trigger",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_complaint_fails_a_trial_whose_captures_are_right() {
+    let (finished, _project) =
+        run_script("echo '<4>BUG: made up' > /dev/kmsg\necho right", "right\n", "ppc64le");
+    assert_fail(&finished, &["the kernel complained: BUG: made up"]);
+}
+
+#[test]
+fn a_step_that_hangs_is_killed_at_its_limit() {
+    let project = TestProject::new(&script("echo begun >&2\nsleep 1000", "1s"), &[("out", "")]);
+    let finished = project.run("x86_64", lab());
+    assert_error(
+        &finished,
+        &["no end within 1.0 s", "stderr: begun", "cases/t/case.yaml:3: echo begun >&2 ..."],
+    );
+}
+
+#[test]
+fn a_step_that_floods_is_killed_at_its_limit() {
+    let (finished, _project) = run_script("dd if=/dev/zero bs=65536 count=800", "", "x86_64");
+    assert_error(&finished, &["more than 8 MiB of output: the step was killed"]);
+}
+
+#[test]
+fn output_is_exact_to_the_byte() {
+    for guest in GUESTS {
+        let (finished, project) = run_script("printf 'a\\0b\\r\\377\\033[31m\\n'", "a\n", guest);
+        assert_fail(&finished, &["-a", "+a\\x00b\\x0d\\xff\\x1b[31m"]);
+        assert_eq!(project.capture(guest, "out"), b"a\0b\r\xff\x1b[31m\n");
+    }
+}
+
+#[test]
+fn output_streams_are_apart() {
+    let (finished, project) = run_script("echo one\necho noise >&2\necho two", "one\ntwo\n", "x86_64");
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+    assert_eq!(project.capture("x86_64", "out"), b"one\ntwo\n");
+}
+
+/// The bytes of an end record with status 0, as printf(1) writes them.
+const FORGED: &str = r"GTA1\204\0\0\0\1\0\0\0\0\0\0\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+#[test]
+fn a_forged_end_record_is_text() {
+    for guest in GUESTS {
+        let text = format!("printf '{FORGED}'\nprintf '{FORGED}' >&2\necho; echo after");
+        let (finished, project) = run_script(&text, "", guest);
+        assert_fail(&finished, &["+GTA1\\x84\\x00", "+after"]);
+        let capture = project.capture(guest, "out");
+        assert!(capture.starts_with(b"GTA1\x84\0\0\0\x01") && capture.ends_with(b"\nafter\n"), "{capture:?}");
+        assert_eq!(capture.len(), 24 + 32 + 7);
+    }
+}
+
+#[test]
+fn a_guest_command_cannot_write_to_the_agents_port() {
+    let text = format!("for port in /dev/vport*; do printf '{FORGED}' > $port && echo written; done; true");
+    let (finished, _project) = run_script(&text, "", "x86_64");
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+}
+
+#[test]
+fn a_process_left_behind_holds_up_no_step() {
+    let (finished, _project) = run_script("sleep 1000 &\necho done", "done\n", "x86_64");
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+}
+
+#[test]
+fn another_exit_status_is_an_error_with_the_steps_words() {
+    let (finished, _project) = run_script("ls /nowhere", "", "x86_64");
+    assert_error(&finished, &["exit status 1, and 0 was expected", "stderr: ls: /nowhere: No such file"]);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_an_error() {
+    let project =
+        TestProject::new("title: T\nsteps:\n  - read: absent/hist\n    capture: out\n", &[("out", "")]);
+    let finished = project.run("ppc64le", lab());
+    assert_error(
+        &finished,
+        &["failed to read absent/hist: No such file or directory", "cases/t/case.yaml:3"],
+    );
+}
+
+#[test]
+fn a_guest_that_ends_in_the_middle_is_an_error() {
+    for guest in GUESTS {
+        let (finished, _project) = run_script("echo b > /proc/sysrq-trigger; sleep 10", "", guest);
+        assert_error(&finished, &["the guest ended in the middle", "cases/t/case.yaml:3: echo b"]);
+    }
+}
+
+#[test]
+fn a_missing_qemu_is_an_error_that_names_its_package() {
+    let lab = changed("x86_64", |bench| bench.guest.qemu.binary = "qemu-system-absent".to_owned());
+    let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+    assert_error(
+        &project.run("x86_64", &lab),
+        &["no program qemu-system-absent", "qemu-system-x86", "ci/bootstrap"],
+    );
+}
+
+#[test]
+fn a_qemu_that_exits_at_once_is_shown_with_its_command_and_words() {
+    let lab = changed("x86_64", |bench| bench.guest.qemu.machine = "no-such-machine".to_owned());
+    let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+    assert_error(
+        &project.run("x86_64", &lab),
+        &["QEMU ended with exit status: 1", "unsupported machine type", "-machine no-such-machine"],
+    );
+}
+
+fn with_argument(guest: &str, word: &str) -> Lab {
+    let quirk = Quirk { set: vec![word.to_owned()], why: "a test".to_owned() };
+    changed(guest, |bench| {
+        bench.guest.kernel.arguments.push(quirk);
+        bench.boot_limit = Duration::from_secs(8);
+    })
+}
+
+#[test]
+fn a_kernel_that_panics_at_boot_is_an_error_with_the_panic() {
+    for guest in GUESTS {
+        let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+        let finished = project.run(guest, &with_argument(guest, "rdinit=/bin/false"));
+        assert_error(
+            &finished,
+            &["the kernel panicked before the agent was there", "Attempted to kill init"],
+        );
+    }
+}
+
+#[test]
+fn a_guest_that_never_reaches_the_agent_is_given_up() {
+    let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+    let finished = project.run("x86_64", &with_argument("x86_64", "rdinit=/bin/sh"));
+    assert_error(
+        &finished,
+        &["waited 8.0 s for the agent's greeting", "QEMU was started as: qemu-system-x86_64"],
+    );
+}
+
+#[test]
+fn a_kernel_that_is_not_the_built_one_is_noticed() {
+    let lab = changed("x86_64", |bench| bench.image.kernel.release = "0.0-other".to_owned());
+    let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+    assert_error(&project.run("x86_64", &lab), &["and 0.0-other was to be booted"]);
+}
+
+#[test]
+fn a_case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
+    let case = format!("requires: [CONFIG_NO_SUCH_THING]\n{}", script("true", "5s"));
+    let finished = TestProject::new(&case, &[("out", "")]).run("x86_64", lab());
+    let text = shown(&finished);
+    assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
+    assert!(text.contains("has no CONFIG_NO_SUCH_THING"), "{text}");
+}

@@ -1,0 +1,89 @@
+//! A project of a test's own, with the real guests and images and other cases.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::fs;
+use std::sync::OnceLock;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use goldtrace::case;
+use goldtrace::guest::{self, GuestName};
+use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
+use goldtrace::project::Project;
+use goldtrace::qemu::Wanted;
+use goldtrace::report::{describe, headline};
+use goldtrace::run::{Finished, Lab, Plan, RunDir, run_one};
+
+pub fn real_root() -> &'static Utf8Path {
+    Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
+}
+
+/// The real guests, ready to boot.
+pub fn lab() -> &'static Lab {
+    static LAB: OnceLock<Lab> = OnceLock::new();
+    LAB.get_or_init(|| {
+        let project = Project::at(real_root()).expect("a project");
+        let guests = guest::load_all(&project).expect("valid guests");
+        let sources = SourcesFile::load(&project).expect("valid sources");
+        let store = Store::open_default().expect("a cache");
+        let builder =
+            Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
+                .expect("sources");
+        Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), Wanted::Tcg).expect("images")
+    })
+}
+
+pub struct TestProject {
+    _dir: tempfile::TempDir,
+    pub root: Utf8PathBuf,
+}
+
+impl TestProject {
+    /// A project with one case, `t`, and its goldens (without their first line).
+    pub fn new(case: &str, goldens: &[(&str, &str)]) -> TestProject {
+        let project = TestProject::without_cases();
+        project.write("cases/t/case.yaml", case.as_bytes());
+        for (name, body) in goldens {
+            project.write(&format!("cases/t/{name}.golden"), format!("#@ golden v1\n{body}").as_bytes());
+        }
+        project
+    }
+
+    pub fn without_cases() -> TestProject {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = Utf8Path::from_path(dir.path()).expect("UTF-8").to_owned();
+        for folder in ["guests", "images"] {
+            std::os::unix::fs::symlink(real_root().join(folder), root.join(folder)).expect("linked");
+        }
+        fs::create_dir(root.join("cases")).expect("made");
+        TestProject { _dir: dir, root }
+    }
+
+    pub fn write(&self, path: &str, bytes: &[u8]) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, bytes).expect("written");
+    }
+
+    /// Run the case on a guest of `lab`.
+    pub fn run(&self, guest: &str, lab: &Lab) -> Finished {
+        let project = Project::at(&self.root).expect("a project");
+        let name = GuestName::new(guest);
+        let cases = case::load_all(&project, std::slice::from_ref(&name)).expect("valid cases");
+        let guest = &lab.bench(&name).guest;
+        let plan = Plan::make(&cases, &[guest], &[]).expect("a plan");
+        let dir = RunDir::create(&project).expect("a folder");
+        run_one(&plan.trials[0], lab, &dir)
+    }
+
+    /// The file of a capture in the last run.
+    pub fn capture(&self, guest: &str, name: &str) -> Vec<u8> {
+        fs::read(self.root.join(format!("target/goldtrace/last/t@{guest}/captures/{name}")))
+            .expect("a capture")
+    }
+}
+
+/// Everything that a person would see of the trial.
+pub fn shown(finished: &Finished) -> String {
+    format!("{}\n{}", headline(finished), describe(finished).unwrap_or_default())
+}
