@@ -89,6 +89,8 @@ pub struct QemuSpec {
 pub struct AccelSpec {
     /// The CPU model, as `-cpu` takes it.
     pub cpu: String,
+    /// Options added to the accelerator, as `-accel` takes them.
+    pub options: Vec<Quirk>,
     /// Options added to the machine type.
     pub machine: Vec<Quirk>,
     /// Further arguments.

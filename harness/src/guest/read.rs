@@ -102,13 +102,15 @@ fn qemu(r: &mut Reader, node: Node<'_>) -> Option<QemuSpec> {
 }
 
 fn accelerator(r: &mut Reader, node: Node<'_>) -> Option<AccelSpec> {
-    let f = r.fields(node, &["cpu", "machine", "arguments", "kernel_arguments"])?;
+    let f = r.fields(node, &["cpu", "options", "machine", "arguments", "kernel_arguments"])?;
     let cpu = f.need(r, "cpu").and_then(|node| r.line(&node));
+    let options = quirks(r, &f, "options");
     let machine = quirks(r, &f, "machine");
     let arguments = quirks(r, &f, "arguments");
     let kernel_arguments = quirks(r, &f, "kernel_arguments");
     Some(AccelSpec {
         cpu: cpu?,
+        options: options?,
         machine: machine?,
         arguments: arguments?,
         kernel_arguments: kernel_arguments?,

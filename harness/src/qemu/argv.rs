@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 
 use super::accel::Accel;
-use crate::guest::Guest;
+use crate::guest::{Guest, Quirk};
 
 /// The name of the agent's virtio-serial port, as `guests/agent/agent.h` has it.
 pub const AGENT_PORT: &str = "goldtrace.agent";
@@ -42,15 +42,13 @@ pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let Boot { guest, accel, kernel, initramfs, socket, mode } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
-    let mut machine = spec.machine.clone();
-    for quirk in &own.machine {
-        machine = format!("{machine},{}", quirk.set.join(","));
-    }
+    let machine = with_options(&spec.machine, &own.machine);
+    let accel_options = with_options(accel.name(), &own.options);
     let mut words: Vec<String> = Vec::new();
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     // No default devices, so no network; no configuration of the user's; a guest that resets ends.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    add(&["-machine", &machine, "-accel", accel.name(), "-cpu", &own.cpu]);
+    add(&["-machine", &machine, "-accel", &accel_options, "-cpu", &own.cpu]);
     add(&["-smp", &guest.cpus.to_string(), "-m", &format!("{}M", guest.memory_mib)]);
     for quirk in spec.arguments.iter().chain(&own.arguments) {
         add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
@@ -69,6 +67,11 @@ pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
     add(&["-kernel", kernel.as_str(), "-initrd", initramfs.as_str()]);
     add(&["-append", &kernel_command_line(guest, *accel, *mode)]);
     words
+}
+
+/// `base,option,option...`
+fn with_options(base: &str, quirks: &[Quirk]) -> String {
+    quirks.iter().flat_map(|quirk| &quirk.set).fold(base.to_owned(), |text, option| format!("{text},{option}"))
 }
 
 /// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and
@@ -134,24 +137,24 @@ mod tests {
             Accel::Tcg,
             Mode::Agent,
             &expect![[r#"
-            -nodefaults
-            -no-user-config
-            -no-reboot
-            -display none
-            -machine pseries,x-vof=on,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
-            -accel tcg
-            -cpu power9
-            -smp 2
-            -m 256M
-            -prom-env goldtrace=1
-            -chardev stdio,id=console,signal=off
-            -serial chardev:console
-            -device virtio-serial-pci,max_ports=2
-            -chardev socket,id=agent,path=/tmp/a,,b/agent
-            -device virtserialport,chardev=agent,name=goldtrace.agent
-            -kernel /cache/kernel
-            -initrd /cache/initramfs.cpio
-            -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine pseries,x-vof=on,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
+                -accel tcg,thread=single
+                -cpu power9
+                -smp 2
+                -m 256M
+                -prom-env goldtrace=1
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -device virtserialport,chardev=agent,name=goldtrace.agent
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
         );
     }
 
@@ -162,25 +165,25 @@ mod tests {
             Accel::Tcg,
             Mode::Agent,
             &expect![[r#"
-            -nodefaults
-            -no-user-config
-            -no-reboot
-            -display none
-            -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
-            -accel tcg
-            -cpu max,-arat
-            -smp 2
-            -m 256M
-            -bios qboot.rom
-            -global hpet.msi=on
-            -chardev stdio,id=console,signal=off
-            -serial chardev:console
-            -device virtio-serial-pci,max_ports=2
-            -chardev socket,id=agent,path=/tmp/a,,b/agent
-            -device virtserialport,chardev=agent,name=goldtrace.agent
-            -kernel /cache/kernel
-            -initrd /cache/initramfs.cpio
-            -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+                -accel tcg,thread=single
+                -cpu max,-arat,-erms
+                -smp 2
+                -m 256M
+                -bios qboot.rom
+                -global hpet.msi=on
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -device virtserialport,chardev=agent,name=goldtrace.agent
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
         );
     }
 
@@ -219,23 +222,23 @@ mod tests {
             Accel::Tcg,
             Mode::Shell,
             &expect![[r#"
-            -nodefaults
-            -no-user-config
-            -no-reboot
-            -display none
-            -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
-            -accel tcg
-            -cpu max,-arat
-            -smp 2
-            -m 256M
-            -bios qboot.rom
-            -global hpet.msi=on
-            -chardev stdio,id=console,signal=off
-            -serial chardev:console
-            -device virtio-serial-pci,max_ports=2
-            -kernel /cache/kernel
-            -initrd /cache/initramfs.cpio
-            -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+                -accel tcg,thread=single
+                -cpu max,-arat,-erms
+                -smp 2
+                -m 256M
+                -bios qboot.rom
+                -global hpet.msi=on
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
         );
     }
 
