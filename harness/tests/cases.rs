@@ -87,7 +87,10 @@ impl Shared {
             Outcome::Pass => Ok(Completion::Completed),
             Outcome::Skip(why) => Ok(Completion::ignored_with(why)),
             Outcome::Interrupted => Err("interrupted".into()),
-            Outcome::Fail(_) | Outcome::Error(_) => Err(describe(&finished).unwrap_or_default().into()),
+            Outcome::Fail(_) | Outcome::Error(_) => {
+                let again = format!("cargo test --test cases {}", finished.name);
+                Err(describe(&finished, &again).unwrap_or_default().into())
+            }
         }
     }
 

@@ -175,7 +175,7 @@ fn a_qemu_that_exits_at_once_is_shown_with_its_command_and_words() {
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
     assert_error(
         &project.run("x86_64", &lab),
-        &["QEMU ended with exit status: 1", "unsupported machine type", "-machine no-such-machine"],
+        &["QEMU ended with exit status: 1", "unsupported machine type", "-machine 'no-such-machine,"],
     );
 }
 

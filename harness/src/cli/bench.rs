@@ -9,7 +9,6 @@ use super::status::{ExitStatus, Stop};
 use crate::agent::Session;
 use crate::image::Refresh;
 use crate::qemu::{Console, Event, Mode};
-use crate::report::Progress;
 use crate::run::{self, Lab};
 
 /// Measurements.
@@ -51,15 +50,7 @@ impl BootBench {
         let project = place.project()?;
         let inputs = Inputs::load(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let progress = Progress::to_stderr();
-        let lab = self.images.lab(
-            &project,
-            &inputs.guests,
-            &inputs.sources,
-            &guests,
-            Refresh::WhenOld,
-            &progress,
-        )?;
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld)?;
         anstream::println!(
             "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
             self.boots

@@ -5,7 +5,6 @@ use clap::Args;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::image::Refresh;
-use crate::report::Progress;
 
 /// Build kernels, modules and initramfs without running anything.
 #[derive(Debug, Args)]
@@ -25,8 +24,7 @@ impl Build {
         let inputs = Inputs::load(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
-        let progress = Progress::to_stderr();
-        let lab = self.images.lab(&project, &inputs.guests, &inputs.sources, &guests, refresh, &progress)?;
+        let lab = self.images.lab(&project, &inputs, &guests, refresh)?;
         for bench in lab.benches() {
             let image = &bench.image;
             anstream::println!("guest {}: Linux {}", bench.guest.name, image.kernel.release);

@@ -1,7 +1,7 @@
 //! Options that several commands share, and what follows from them.
 
 use camino::Utf8PathBuf;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::status::Stop;
 use crate::case::{self, Case};
@@ -102,15 +102,22 @@ impl Images {
     pub(super) fn lab(
         &self,
         project: &Project,
-        all: &[Guest],
-        sources: &SourcesFile,
+        inputs: &Inputs,
         guests: &[&Guest],
         refresh: Refresh,
-        progress: &Progress,
     ) -> Result<Lab, Stop> {
         let patches = self.patches()?;
+        let progress = Progress::to_stderr();
         let store = Store::open_default()?;
-        let builder = Builder::new(&store, project, all, sources, refresh, patches, progress)?;
+        let builder =
+            Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
         Ok(Lab::prepare(&builder, guests, self.accel)?)
+    }
+
+    /// The words that give these options again.
+    pub(super) fn words(&self) -> Vec<String> {
+        let patches = self.patches.iter().flat_map(|patch| ["--patch".to_owned(), patch.to_string()]);
+        let accel = self.accel.to_possible_value().filter(|_| self.accel != Wanted::Auto);
+        patches.chain(accel.map(|value| format!("--accel={}", value.get_name()))).collect()
     }
 }

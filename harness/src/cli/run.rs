@@ -5,7 +5,8 @@ use clap::Args;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::image::Refresh;
-use crate::report::{Progress, Summary, describe, headline};
+use crate::process::shell_line;
+use crate::report::{Summary, describe, headline};
 use crate::run::{Lab, Outcome, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
@@ -42,22 +43,17 @@ impl Run {
             }
             return Ok(ExitStatus::Success);
         }
-        let progress = Progress::to_stderr();
-        let lab = self.images.lab(
-            &project,
-            &inputs.guests,
-            &inputs.sources,
-            &plan.guests(),
-            Refresh::WhenOld,
-            &progress,
-        )?;
+        let lab = self.images.lab(&project, &inputs, &plan.guests(), Refresh::WhenOld)?;
         introduce(&lab);
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
         let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
         for trial in &finished {
-            if let Some(text) = describe(trial) {
+            let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
+            again.extend(self.images.words());
+            again.push(trial.name.clone());
+            if let Some(text) = describe(trial, &shell_line(again)) {
                 anstream::println!("\n{}\n{text}", headline(trial));
             }
         }

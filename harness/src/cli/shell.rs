@@ -11,7 +11,6 @@ use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::image::Refresh;
 use crate::qemu::{Console, Machine, Mode};
-use crate::report::Progress;
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
@@ -36,15 +35,7 @@ impl Shell {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
-        let progress = Progress::to_stderr();
-        let lab = self.images.lab(
-            &project,
-            &inputs.guests,
-            &inputs.sources,
-            &guests,
-            Refresh::WhenOld,
-            &progress,
-        )?;
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld)?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");

@@ -57,19 +57,20 @@ impl Conflict {
 }
 
 impl fmt::Display for Conflict {
+    /// One line that says what is wrong, and one for each of the two places.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Conflict::OtherValue { name, bound, here } => write!(
-                f,
-                "{name} is {} at {}, and was bound to {} at {}: the golden says that they are one object",
-                here.0, here.1, bound.0, bound.1
-            ),
-            Conflict::OtherName { value, bound, here } => write!(
-                f,
-                "{value} is {} at {}, and was bound to the name {} at {}: the golden says that they are two objects",
-                here.0, here.1, bound.0, bound.1
-            ),
-        }
+        let (bound, here) = match self {
+            Conflict::OtherValue { name, bound, here } => {
+                writeln!(f, "{name} is one object in the golden, and two in the capture:")?;
+                (bound, here)
+            }
+            Conflict::OtherName { value, bound, here } => {
+                writeln!(f, "{value} is one object in the capture, and two in the golden:")?;
+                (bound, here)
+            }
+        };
+        writeln!(f, "    {} at {}", bound.0, bound.1)?;
+        write!(f, "    {} at {}", here.0, here.1)
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
         assert!(run(&[(&both, &format!("{A}{B}"))])[0].passes());
         let found = run(&[(&both, &format!("{A}{A}"))]);
         assert_eq!(found[0].conflicts.len(), 1);
-        assert!(found[0].conflicts[0].to_string().contains("two objects"));
+        assert!(found[0].conflicts[0].to_string().contains("two in the golden"));
     }
 
     #[test]

@@ -174,6 +174,20 @@ mod tests {
     }
 
     #[test]
+    fn the_same_entries_are_the_same_bytes() {
+        let make = || {
+            let mut archive = Archive::new();
+            archive.folder("bin").expect("added");
+            archive.file("bin/a", 0o755, b"text").expect("added");
+            archive.finish().expect("finished")
+        };
+        let first = make();
+        // Times are the usual way for an archive to differ.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        assert_eq!(first, make());
+    }
+
+    #[test]
     fn an_applet_that_busybox_lacks_is_named() {
         let error = check_applets(&["cat", "perf"], b"\0cat\0echo\0").expect_err("no perf").to_string();
         assert!(error.contains("no applet perf"), "{error}");

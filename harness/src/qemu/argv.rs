@@ -71,7 +71,10 @@ pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
 
 /// `base,option,option...`
 fn with_options(base: &str, quirks: &[Quirk]) -> String {
-    quirks.iter().flat_map(|quirk| &quirk.set).fold(base.to_owned(), |text, option| format!("{text},{option}"))
+    quirks
+        .iter()
+        .flat_map(|quirk| &quirk.set)
+        .fold(base.to_owned(), |text, option| format!("{text},{option}"))
 }
 
 /// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and

@@ -190,9 +190,11 @@ mod tests {
             b"hist_data: 0000000000000001\nhist_data: 0000000000000002\n",
             Format::HistDebug,
         );
-        expect![[r"
-            cases/a/out.golden:3: A is 0000000000000002 at cases/a/out.golden:3 (line 2 of the capture), and was bound to 0000000000000001 at cases/a/out.golden:2 (line 1 of the capture): the golden says that they are one object
-        "]]
+        expect![[r#"
+            cases/a/out.golden:3: A is one object in the golden, and two in the capture:
+                0000000000000001 at cases/a/out.golden:2 (line 1 of the capture)
+                0000000000000002 at cases/a/out.golden:3 (line 2 of the capture)
+        "#]]
         .assert_eq(&text);
     }
 

@@ -66,8 +66,9 @@ pub fn headline(trial: &Finished) -> String {
     line
 }
 
-/// Everything that a person needs to know of a trial that did not pass; `None` when it did.
-pub fn describe(trial: &Finished) -> Option<String> {
+/// Everything that a person needs to know of a trial that did not pass; `None` when it did. `again`
+/// is the command that runs this trial alone.
+pub fn describe(trial: &Finished, again: &str) -> Option<String> {
     let mut text = String::new();
     match &trial.outcome {
         Outcome::Pass | Outcome::Skip(_) | Outcome::Interrupted => return None,
@@ -89,7 +90,7 @@ pub fn describe(trial: &Finished) -> Option<String> {
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
-    let _ = writeln!(text, "run it alone: goldtrace run {}", trial.name);
+    let _ = writeln!(text, "run it alone: {again}");
     Some(text)
 }
 

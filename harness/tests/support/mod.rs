@@ -85,5 +85,5 @@ impl TestProject {
 
 /// Everything that a person would see of the trial.
 pub fn shown(finished: &Finished) -> String {
-    format!("{}\n{}", headline(finished), describe(finished).unwrap_or_default())
+    format!("{}\n{}", headline(finished), describe(finished, "again").unwrap_or_default())
 }

@@ -7,101 +7,23 @@
 //! Layout below the root: `products/` finished, `work/` being made, `locks/`, `logs/`, `damaged/`
 //! (products whose files no longer match, kept for inspection).
 
+mod product;
+mod recipe;
+mod work;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use rustix::fs::{FlockOperation, flock};
-use serde::{Deserialize, Serialize};
 
-use super::digest::{Digest, file_digest, text_digest};
 use super::error::ImageError;
 use super::watch::Watch;
-use crate::process::interrupt;
-
-/// How long one goldtrace waits for another that makes the same product.
-const LOCK_LIMIT: Duration = Duration::from_secs(3600);
-
-/// Everything that decides what a product is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recipe {
-    /// What is made, such as `kernel`; a word.
-    pub kind: String,
-    /// Which one, for people: it is part of the folder's name. A word.
-    pub name: String,
-    /// Each input by name: texts, versions, digests of files, command lines.
-    pub inputs: BTreeMap<String, String>,
-}
-
-impl Recipe {
-    /// A recipe without inputs yet.
-    pub fn new(kind: &str, name: &str) -> Recipe {
-        Recipe { kind: kind.to_owned(), name: name.to_owned(), inputs: BTreeMap::new() }
-    }
-
-    /// Add an input.
-    #[must_use]
-    pub fn with(mut self, input: &str, value: impl Into<String>) -> Recipe {
-        let before = self.inputs.insert(input.to_owned(), value.into());
-        assert!(before.is_none(), "input `{input}` given twice");
-        self
-    }
-
-    /// The digest of kind and inputs. The name is for people only, but products of one digest must
-    /// not differ, so it counts too.
-    pub fn digest(&self) -> Digest {
-        text_digest(&serde_json::to_string(self).expect("a map of strings has a JSON form"))
-    }
-
-    fn folder(&self) -> String {
-        format!("{}-{}-{}", self.kind, self.name, self.digest().short())
-    }
-
-    /// The label under which progress is shown.
-    pub fn label(&self) -> String {
-        format!("{} {}", self.kind, self.name)
-    }
-}
-
-/// A finished product.
-#[derive(Debug, Clone)]
-pub struct Product {
-    /// The folder that holds its files. Nothing in it may be changed.
-    pub dir: Utf8PathBuf,
-    files: BTreeMap<Utf8PathBuf, FileEntry>,
-}
-
-impl Product {
-    /// The SHA-256 of one of its files, as the manifest has it.
-    ///
-    /// # Panics
-    /// When the product has no such file: its recipe and its user disagree.
-    pub fn sha256(&self, file: &str) -> &str {
-        &self.files.get(Utf8Path::new(file)).unwrap_or_else(|| panic!("{} holds no {file}", self.dir)).sha256
-    }
-
-    /// The names of its files, relative to its folder, in order.
-    pub fn files(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.files.keys().map(Utf8PathBuf::as_path)
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FileEntry {
-    sha256: String,
-    size: u64,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
-    recipe: Recipe,
-    files: BTreeMap<Utf8PathBuf, FileEntry>,
-}
-
-const MANIFEST: &str = "manifest.json";
+pub use product::Product;
+use product::{MANIFEST, Manifest, damage, inventory};
+pub use recipe::Recipe;
 
 /// The cache.
 #[derive(Debug)]
@@ -195,37 +117,6 @@ impl Store {
         };
         self.verified.lock().expect("no panic while held").insert(folder, product.clone());
         Ok(product)
-    }
-
-    /// A folder to work in that is removed when the guard is dropped. What interrupted processes
-    /// have left is removed first.
-    ///
-    /// # Errors
-    /// When the folder cannot be made, or another process keeps it too long.
-    pub fn work_dir(&self, name: &str, watch: &dyn Watch) -> Result<WorkDir, ImageError> {
-        let lock = self.lock(&work_lock(name), name, watch)?;
-        let dir = self.root.join("work").join(name);
-        remove_dir(&dir)?;
-        self.sweep(name)?;
-        make_dir(&dir)?;
-        Ok(WorkDir { dir, _lock: lock })
-    }
-
-    /// Remove the work folders that no process holds any more, except `mine`.
-    fn sweep(&self, mine: &str) -> Result<(), ImageError> {
-        let work = self.root.join("work");
-        for entry in work.read_dir_utf8().map_err(|e| ImageError::file("list", &work, e))? {
-            let entry = entry.map_err(|e| ImageError::file("list", &work, e))?;
-            if entry.file_name() == mine {
-                continue;
-            }
-            let path = self.root.join("locks").join(work_lock(entry.file_name()));
-            let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                remove_dir(entry.path())?;
-            }
-        }
-        Ok(())
     }
 
     fn product_dir(&self, recipe: &Recipe) -> Utf8PathBuf {
@@ -322,97 +213,6 @@ impl Store {
             self.root
         ))
     }
-
-    fn lock(&self, name: &str, label: &str, watch: &dyn Watch) -> Result<File, ImageError> {
-        let path = self.root.join("locks").join(name);
-        let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
-        let start = Instant::now();
-        let mut told = false;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) => {}
-                Err(error) => return Err(ImageError::file("lock", &path, error.into())),
-            }
-            interrupt::check()?;
-            if !told {
-                watch.notice(&format!("waiting for another goldtrace that makes {label}"));
-                told = true;
-            }
-            if start.elapsed() > LOCK_LIMIT {
-                return Err(ImageError::Other(format!(
-                    "gave up after {} s: another goldtrace holds {path}; end it, or set GOLDTRACE_CACHE",
-                    LOCK_LIMIT.as_secs()
-                )));
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-/// A folder of the cache that is removed when this is dropped.
-#[derive(Debug)]
-pub struct WorkDir {
-    /// The folder.
-    pub dir: Utf8PathBuf,
-    _lock: File,
-}
-
-impl Drop for WorkDir {
-    fn drop(&mut self) {
-        // A kernel's tree takes seconds to remove, and a user who interrupts wants an end now. What
-        // is left is removed by the next process that makes something.
-        if !interrupt::happened() {
-            let _ = fs::remove_dir_all(&self.dir);
-        }
-    }
-}
-
-fn work_lock(name: &str) -> String {
-    format!("work-{name}")
-}
-
-/// Why the files in `dir` are not those of the manifest; `None` when they are.
-fn damage(dir: &Utf8Path, manifest: &Manifest) -> Result<Option<String>, ImageError> {
-    for (file, entry) in &manifest.files {
-        let path = dir.join(file);
-        match file_digest(&path) {
-            Ok(found) if found.as_str() == entry.sha256 => {}
-            Ok(found) => {
-                return Ok(Some(format!(
-                    "the SHA-256 of {file} is {} and should be {}",
-                    found.as_str(),
-                    entry.sha256
-                )));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Some(format!("{file} is missing")));
-            }
-            Err(error) => return Err(ImageError::file("read", path, error)),
-        }
-    }
-    Ok(None)
-}
-
-fn inventory(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, FileEntry>, ImageError> {
-    let mut files = BTreeMap::new();
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in folder.read_dir_utf8().map_err(|e| ImageError::file("list", &folder, e))? {
-            let entry = entry.map_err(|e| ImageError::file("list", &folder, e))?;
-            let path = entry.path();
-            let kind = entry.metadata().map_err(|e| ImageError::file("look at", path, e))?;
-            if kind.is_dir() {
-                folders.push(path.to_owned());
-                continue;
-            }
-            let sha256 =
-                file_digest(path).map_err(|e| ImageError::file("read", path, e))?.as_str().to_owned();
-            let name = path.strip_prefix(dir).expect("found below it").to_owned();
-            files.insert(name, FileEntry { sha256, size: kind.len() });
-        }
-    }
-    Ok(files)
 }
 
 pub(super) fn make_dir(path: &Utf8Path) -> Result<(), ImageError> {
@@ -445,6 +245,8 @@ fn write_synced(path: &Utf8Path, bytes: &[u8]) -> Result<(), ImageError> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use std::time::Duration;
 
     use super::super::watch::Silent;
     use super::*;
