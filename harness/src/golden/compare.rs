@@ -84,12 +84,8 @@ pub fn compare(golden: &Golden, capture: &[u8], format: Format, bindings: &mut B
                 let held = pattern.shape(lines[line].text, &lines[line].tokens).unwrap_or_default();
                 for (hole, token) in pattern.holes().zip(held) {
                     if let Some(name) = &hole.name {
-                        conflicts.extend(
-                            bindings
-                                .bind(hole.kind, name, &token.value, &place)
-                                .err()
-                                .map(|conflict| *conflict),
-                        );
+                        let value = String::from_utf8_lossy(token.value(lines[line].text));
+                        conflicts.extend(bindings.bind(hole.kind, name, &value, &place).err().map(|c| *c));
                     }
                 }
                 Edit::Same { golden: place.golden_line, capture: place.capture_line }

@@ -1,7 +1,7 @@
 //! One line of a golden: literal text and holes.
 
 use crate::diagnostic::did_you_mean;
-use crate::normalise::{Token, TokenKind};
+use crate::normalise::{Token, TokenKind, number};
 
 /// A part of a golden that stands for a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Pattern {
 
     /// Whether the line has the pattern's shape: its literal text and a token of the right kind in
     /// each hole, with names left aside. The tokens in the holes, in order, when it has.
-    pub fn shape<'t>(&self, line: &[u8], tokens: &'t [Token]) -> Option<Vec<&'t Token>> {
+    pub fn shape(&self, line: &[u8], tokens: &[Token]) -> Option<Vec<Token>> {
         let mut at = 0;
         let mut held = Vec::new();
         for segment in &self.segments {
@@ -103,12 +103,12 @@ impl Pattern {
                     at += text.len();
                 }
                 Segment::Hole(hole) => {
-                    let token = tokens.iter().find(|t| t.span.start == at && t.kind == hole.kind)?;
+                    let token = *tokens.iter().find(|t| t.start == at && t.kind == hole.kind)?;
                     if let Some(least) = hole.at_least {
-                        token.value.parse::<u64>().ok().filter(|value| *value >= least)?;
+                        number(token.value(line)).filter(|value| *value >= least)?;
                     }
                     held.push(token);
-                    at = token.span.end;
+                    at = token.end;
                 }
             }
         }

@@ -14,7 +14,10 @@ const TOTALS: [&[u8]; 3] = [b"    Hits: ", b"    Entries: ", b"    Dropped: "];
 pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
     if let Some(name) = TOTALS.iter().find(|name| line.starts_with(name)) {
         let rest = &line[name.len()..];
-        return number(rest).map(|_| token(line, name.len()..line.len())).into_iter().collect();
+        return number(rest)
+            .map(|_| Token::new(name.len()..line.len(), TokenKind::Number))
+            .into_iter()
+            .collect();
     }
     if line.starts_with(b"{ ") { row_numbers(line) } else { Vec::new() }
 }
@@ -31,16 +34,11 @@ fn row_numbers(line: &[u8]) -> Vec<Token> {
         let ends_well = matches!(line.get(end), None | Some(b' ' | b','));
         let aligned = pad + digits == WIDTH || (pad == 0 && digits > WIDTH);
         if digits > 0 && ends_well && aligned && number(&line[start + pad..end]).is_some() {
-            found.push(token(line, start..end));
+            found.push(Token::new(start..end, TokenKind::Number));
         }
         at = start.max(end);
     }
     found
-}
-
-fn token(line: &[u8], span: std::ops::Range<usize>) -> Token {
-    let value = String::from_utf8_lossy(&line[span.clone()]).trim_start().to_owned();
-    Token { span, kind: TokenKind::Number, value }
 }
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
@@ -105,7 +103,7 @@ impl Rows {
 fn hitcount(line: &[u8]) -> Option<u64> {
     let mark = b"hitcount: ";
     let at = line.windows(mark.len()).rposition(|w| w == mark)? + mark.len();
-    row_numbers(line).iter().find(|t| t.span.start == at)?.value.parse().ok()
+    number(row_numbers(line).iter().find(|t| t.start == at)?.value(line))
 }
 
 #[cfg(test)]
@@ -113,7 +111,7 @@ mod tests {
     use super::*;
 
     fn spans(line: &str) -> Vec<&str> {
-        tokens(line.as_bytes()).into_iter().map(|t| &line[t.span]).collect()
+        tokens(line.as_bytes()).into_iter().map(|t| &line[t.start..t.end]).collect()
     }
 
     #[test]

@@ -25,23 +25,45 @@ pub enum Format {
 }
 
 /// What a token stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TokenKind {
     /// A pointer as `%p` prints it.
     Ptr,
+    /// A process or thread id.
+    Pid,
+    /// A CPU's number.
+    Cpu,
+    /// A time: seconds with 6 or 9 decimals.
+    Ts,
+    /// A task's name.
+    Comm,
+    /// A kernel symbol, with its offset and the function's size where they are printed.
+    Sym,
     /// A decimal number.
     Number,
 }
 
-/// A span of a line that varies by nature.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A span of a line that varies by nature. Padding belongs to it where the format pads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
-    /// The bytes of the line.
-    pub span: Range<usize>,
+    /// Its first byte in the line.
+    pub start: usize,
+    /// The byte after its last.
+    pub end: usize,
     /// What it stands for.
     pub kind: TokenKind,
-    /// Its value, without padding.
-    pub value: String,
+}
+
+impl Token {
+    /// A token that covers `span`.
+    pub(crate) fn new(span: Range<usize>, kind: TokenKind) -> Token {
+        Token { start: span.start, end: span.end, kind }
+    }
+
+    /// Its value: its text without padding.
+    pub fn value<'l>(&self, line: &'l [u8]) -> &'l [u8] {
+        line[self.start..self.end].trim_ascii()
+    }
 }
 
 /// A rule of a format that a capture breaks.
@@ -88,7 +110,7 @@ impl Format {
 }
 
 /// A decimal number that fits 64 bits.
-fn number(text: &[u8]) -> Option<u64> {
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
