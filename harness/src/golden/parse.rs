@@ -1,37 +1,98 @@
-//! A golden file.
+//! A golden file: its head, lines and directives.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use regex::bytes::Regex;
 
+use super::condition::Condition;
+use super::head::Head;
+use super::hole::Namespace;
 use super::pattern::Pattern;
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 
-/// The first line of every golden.
-pub const HEAD: &str = "#@ golden v1";
-
-const DIRECTIVE: &str = "#@ ";
-const DIRECTIVES: [&str; 2] = ["repeat", "end"];
-
 /// A golden.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Golden {
     /// The file, as it is shown.
     pub file: Utf8PathBuf,
-    /// What is expected, in order.
-    pub items: Vec<Item>,
-    /// The golden's own lines, for showing.
+    /// The first line.
+    pub head: Head,
+    /// Everything below it, in order.
+    pub nodes: Vec<Node>,
+    /// The golden's own lines, the head included, for showing.
     pub lines: Vec<String>,
 }
 
-/// One expected line, or one line that comes again and again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
-    /// Its line in the golden, from 1.
+/// A part of a golden, with its line (from 1).
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// The line that it stands in or begins with.
     pub line: usize,
-    /// What the line must be.
-    pub pattern: Pattern,
-    /// How often at least; `None` for exactly once.
-    pub repeat: Option<usize>,
+    /// What it is.
+    pub kind: NodeKind,
 }
+
+/// What a part of a golden is.
+#[derive(Debug, Clone)]
+pub enum NodeKind {
+    /// A line of the capture.
+    Line(Pattern),
+    /// A line that may be missing: `#@ optional "reason"` stands in the line before.
+    Optional {
+        /// Why it may be missing.
+        reason: String,
+        /// The line.
+        pattern: Pattern,
+    },
+    /// `#@ if` ... `#@ else` ... `#@ end`
+    If {
+        /// When the first part counts.
+        condition: Condition,
+        /// Counts when the condition holds.
+        then: Vec<Node>,
+        /// Counts when it does not; `None` without `#@ else`.
+        otherwise: Option<Vec<Node>>,
+    },
+    /// `#@ any [N..M]`: passes over whole lines.
+    Any {
+        /// At least so many.
+        least: usize,
+        /// At most so many; `None` for any number.
+        most: Option<usize>,
+    },
+    /// `#@ repeat N..` ... `#@ end`: the block comes again and again.
+    Repeat {
+        /// At least so often.
+        least: usize,
+        /// Its lines.
+        block: Vec<Node>,
+    },
+    /// `#@ unordered [by /re/]` ... `#@ end`: the lines come in any order.
+    Unordered {
+        /// What tells lines apart, for showing: the first group, or the whole match.
+        by: Option<Expression>,
+        /// Its lines.
+        block: Vec<Node>,
+    },
+    /// `#@ absent /re/`: no line of the capture matches.
+    Absent(Expression),
+}
+
+/// A regular expression of a directive, unanchored.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    /// Its text between the slashes.
+    pub source: String,
+    /// It, ready for use.
+    pub regex: Regex,
+}
+
+const DIRECTIVE: &str = "#@ ";
+const DIRECTIVES: [&str; 8] = ["if", "else", "end", "any", "unordered", "repeat", "absent", "optional"];
+const REPEAT_MAX: usize = 1000;
+const DEPTH_MAX: usize = 20;
 
 impl Golden {
     /// Read a golden. `file` is the name to show.
@@ -41,127 +102,357 @@ impl Golden {
     pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Golden, Vec<Diagnostic>> {
         let text =
             std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(file, bytes, error.valid_up_to())])?;
-        let mut parser = Parser { file, items: Vec::new(), faults: Vec::new(), open: None };
         let mut lines = text.split('\n').collect::<Vec<_>>();
-        if lines.pop() != Some("") {
-            let line = lines.len() + 1;
-            parser.faults.push(no_final_newline(file, text, line));
-        }
-        if lines.first() != Some(&HEAD) {
-            let found = lines.first().copied().unwrap_or_default();
-            let message =
-                if text.is_empty() { "the golden is empty" } else { "a golden begins with another line" };
-            let help = format!(
-                "the first line is `{HEAD}`; a golden of that line alone says that nothing is expected"
-            );
-            parser.fault(1, 0..found.len(), found, message, Some(help));
-        }
-        for (at, line) in lines.iter().enumerate().skip(1) {
-            parser.line(at + 1, line);
-        }
-        if let Some(open) = parser.open.take() {
-            let text = lines[open.line - 1];
+        let last = lines.pop().unwrap_or_default();
+        let mut parser = Parser { file, lines, faults: Vec::new(), names: BTreeMap::new() };
+        let head = parser.head(text);
+        if !last.is_empty() {
+            let at = parser.lines.len() + 1;
+            parser.lines.push(last);
             parser.fault(
-                open.line,
-                0..text.len(),
-                text,
-                "this `repeat` has no `end`",
-                Some("add `#@ end`".to_owned()),
+                at,
+                last.len()..last.len(),
+                "the last line has no end",
+                Some("end the file with a newline"),
             );
         }
-        if parser.faults.is_empty() {
-            let lines = lines.into_iter().map(str::to_owned).collect();
-            Ok(Golden { file: file.to_owned(), items: parser.items, lines })
-        } else {
-            Err(parser.faults)
+        let nodes = parser.nodes();
+        match head {
+            Some(head) if parser.faults.is_empty() => {
+                let lines = parser.lines.into_iter().map(str::to_owned).collect();
+                Ok(Golden { file: file.to_owned(), head, nodes, lines })
+            }
+            _ => {
+                parser.faults.sort_by_key(|fault| fault.span);
+                Err(parser.faults)
+            }
+        }
+    }
+
+    /// The patterns of all lines, with their lines, whatever the conditions.
+    pub fn patterns(&self) -> Vec<(usize, &Pattern)> {
+        let mut found = Vec::new();
+        collect(&self.nodes, &mut found);
+        found
+    }
+}
+
+fn collect<'g>(nodes: &'g [Node], found: &mut Vec<(usize, &'g Pattern)>) {
+    for node in nodes {
+        match &node.kind {
+            NodeKind::Line(pattern) => found.push((node.line, pattern)),
+            // The directive stands in a line of its own, before its pattern's.
+            NodeKind::Optional { pattern, .. } => found.push((node.line + 1, pattern)),
+            NodeKind::If { then, otherwise, .. } => {
+                collect(then, found);
+                collect(otherwise.as_deref().unwrap_or_default(), found);
+            }
+            NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => collect(block, found),
+            NodeKind::Any { .. } | NodeKind::Absent(_) => {}
         }
     }
 }
 
+/// A block that waits for its `#@ end`.
 struct Open {
     line: usize,
-    least: usize,
-    body: Vec<Item>,
+    kind: OpenKind,
+    nodes: Vec<Node>,
+}
+
+enum OpenKind {
+    If { condition: Condition, then: Option<Vec<Node>> },
+    Repeat { least: usize },
+    Unordered { by: Option<Expression> },
+}
+
+impl OpenKind {
+    fn name(&self) -> &'static str {
+        match self {
+            OpenKind::If { .. } => "if",
+            OpenKind::Repeat { .. } => "repeat",
+            OpenKind::Unordered { .. } => "unordered",
+        }
+    }
 }
 
 struct Parser<'a> {
     file: &'a Utf8Path,
-    items: Vec<Item>,
+    lines: Vec<&'a str>,
     faults: Vec<Diagnostic>,
-    open: Option<Open>,
+    /// The kind of each name, and where it was seen first.
+    names: BTreeMap<String, (Namespace, usize)>,
+}
+
+/// What the parse of a directive leaves to be done.
+enum Step {
+    Node(NodeKind),
+    Open(OpenKind),
+    Else,
+    End,
+    Optional(String),
 }
 
 impl Parser<'_> {
-    fn fault(
-        &mut self,
-        line: usize,
-        bytes: std::ops::Range<usize>,
-        text: &str,
-        message: &str,
-        help: Option<String>,
-    ) {
+    fn fault(&mut self, line: usize, bytes: Range<usize>, message: &str, help: Option<&str>) {
+        let text = self.lines.get(line - 1).copied().unwrap_or_default();
         let column = text[..bytes.start].chars().count() + 1;
         let width = text[bytes].chars().count().max(1);
         self.faults.push(Diagnostic {
             file: self.file.to_owned(),
             span: Span { line, column, width },
             message: message.to_owned(),
-            help,
+            help: help.map(str::to_owned),
             source_line: text.to_owned(),
         });
     }
 
-    fn line(&mut self, at: usize, text: &str) {
-        if let Some(directive) = text.strip_prefix(DIRECTIVE) {
-            return self.directive(at, text, directive);
-        }
-        match Pattern::parse(text) {
-            Ok(pattern) => {
-                let item = Item { line: at, pattern, repeat: None };
-                match &mut self.open {
-                    Some(open) => open.body.push(item),
-                    None => self.items.push(item),
-                }
+    fn whole_line(&mut self, line: usize, message: &str, help: Option<&str>) {
+        let length = self.lines[line - 1].len();
+        self.fault(line, 0..length, message, help);
+    }
+
+    fn head(&mut self, text: &str) -> Option<Head> {
+        let first = self.lines.first().copied().unwrap_or(text);
+        match Head::parse(first) {
+            Ok(head) => Some(head),
+            Err(_) if text.is_empty() => {
+                self.fault(1, 0..0, "the golden is empty", Some(&Head::help()));
+                None
             }
             Err(fault) => {
-                self.fault(at, fault.at..fault.at + fault.length, text, &fault.message, fault.help);
+                self.fault(1, fault.span, &fault.message, Some(&fault.help));
+                None
             }
         }
     }
 
-    fn directive(&mut self, at: usize, text: &str, directive: &str) {
-        let all = 0..text.len();
-        let mut words = directive.split(' ');
-        match (words.next().unwrap_or_default(), words.next(), words.next()) {
-            ("repeat", Some(count), None) => match count.strip_suffix("..").and_then(|n| n.parse().ok()) {
-                Some(least) if self.open.is_none() && least <= 1000 => {
-                    self.open = Some(Open { line: at, least, body: Vec::new() });
-                }
-                Some(_) => {
-                    self.fault(at, all, text, "a `repeat` inside another, or of more than 1000 lines", None)
-                }
+    fn nodes(&mut self) -> Vec<Node> {
+        let mut open: Vec<Open> = Vec::new();
+        let mut top: Vec<Node> = Vec::new();
+        let mut optional: Option<(usize, String)> = None;
+        for at in 2..=self.lines.len() {
+            let text = self.lines[at - 1];
+            let step = match text.strip_prefix(DIRECTIVE) {
                 None => {
-                    let help = Some("write `#@ repeat 1..`".to_owned());
-                    self.fault(at, all, text, "this `repeat` has no least count", help);
+                    let Some(pattern) = self.pattern(at, text) else { continue };
+                    match optional.take() {
+                        Some((line, reason)) => {
+                            let kind = NodeKind::Optional { reason, pattern };
+                            open.last_mut()
+                                .map_or(&mut top, |open| &mut open.nodes)
+                                .push(Node { line, kind });
+                            continue;
+                        }
+                        None => Step::Node(NodeKind::Line(pattern)),
+                    }
                 }
-            },
-            ("end", None, None) => match self.open.take() {
-                Some(Open { least, mut body, .. }) if body.len() == 1 => {
-                    let mut item = body.remove(0);
-                    item.repeat = Some(least);
-                    self.items.push(item);
+                Some(directive) => {
+                    if let Some((line, _)) = optional.take() {
+                        self.whole_line(
+                            line,
+                            "`optional` belongs to the line below it, which is a directive",
+                            None,
+                        );
+                    }
+                    match self.directive(at, text, directive) {
+                        Some(step) => step,
+                        None => continue,
+                    }
                 }
-                Some(_) => self.fault(at, all, text, "a `repeat` holds exactly one line", None),
-                None => self.fault(at, all, text, "this `end` closes nothing", None),
-            },
-            (word, ..) => {
-                let help = did_you_mean(word, DIRECTIVES)
-                    .filter(|_| !DIRECTIVES.contains(&word))
-                    .unwrap_or_else(|| "the directives are `#@ repeat N..` and `#@ end`".to_owned());
-                self.fault(at, all, text, &format!("unknown directive `{directive}`"), Some(help));
+            };
+            self.take(at, step, &mut open, &mut top, &mut optional);
+        }
+        if let Some((line, _)) = optional {
+            self.whole_line(line, "`optional` belongs to the line below it, and there is none", None);
+        }
+        for open in open {
+            let message = format!("this `{}` has no `end`", open.kind.name());
+            self.whole_line(open.line, &message, Some("add `#@ end`"));
+        }
+        top
+    }
+
+    fn take(
+        &mut self,
+        at: usize,
+        step: Step,
+        open: &mut Vec<Open>,
+        top: &mut Vec<Node>,
+        optional: &mut Option<(usize, String)>,
+    ) {
+        // Blocks that are matched as a whole hold lines only.
+        let block = open.iter().rev().find(|o| !matches!(o.kind, OpenKind::If { .. })).map(|o| o.kind.name());
+        match step {
+            Step::Node(kind) => {
+                if let (Some(block), false) = (block, matches!(kind, NodeKind::Line(_))) {
+                    let message = format!("a `{block}` holds lines only");
+                    return self.whole_line(at, &message, None);
+                }
+                let nodes = open.last_mut().map_or(top, |open| &mut open.nodes);
+                let any = |node: Option<&Node>| matches!(node.map(|n| &n.kind), Some(NodeKind::Any { .. }));
+                if matches!(kind, NodeKind::Any { .. }) && any(nodes.last()) {
+                    let help = Some("write one `any` with the sum of both");
+                    return self.whole_line(at, "two `any` in a row: where the first ends is not told", help);
+                }
+                nodes.push(Node { line: at, kind });
             }
+            Step::Optional(reason) => match block {
+                Some(block) => {
+                    let message = format!("a `{block}` holds lines only");
+                    self.whole_line(at, &message, None);
+                }
+                None => *optional = Some((at, reason)),
+            },
+            Step::Open(kind) => {
+                if let (Some(block), false) = (block, matches!(kind, OpenKind::If { .. })) {
+                    let message = format!("a `{}` inside a `{block}`", kind.name());
+                    self.whole_line(at, &message, None);
+                }
+                if open.len() == DEPTH_MAX {
+                    return self.whole_line(at, "directives are nested too deep", None);
+                }
+                open.push(Open { line: at, kind, nodes: Vec::new() });
+            }
+            Step::Else => match open.last_mut() {
+                Some(Open { kind: OpenKind::If { then: then @ None, .. }, nodes, .. }) => {
+                    *then = Some(std::mem::take(nodes));
+                }
+                _ => self.whole_line(at, "this `else` belongs to no `if`", None),
+            },
+            Step::End => match open.pop() {
+                Some(closed) => {
+                    if closed.nodes.is_empty() && !matches!(closed.kind, OpenKind::If { .. }) {
+                        let message = format!("this `{}` holds no line", closed.kind.name());
+                        self.whole_line(closed.line, &message, None);
+                    }
+                    let node = closed.into_node();
+                    open.last_mut().map_or(top, |open| &mut open.nodes).push(node);
+                }
+                None => self.whole_line(at, "this `end` closes nothing", None),
+            },
         }
     }
+
+    fn pattern(&mut self, at: usize, text: &str) -> Option<Pattern> {
+        let pattern = match Pattern::parse(text) {
+            Ok(pattern) => pattern,
+            Err(fault) => {
+                self.fault(at, fault.at..fault.at + fault.length, &fault.message, fault.help.as_deref());
+                return None;
+            }
+        };
+        for hole in pattern.holes() {
+            let Some((namespace, name)) = hole.binds().or(hole.uses()) else { continue };
+            let (known, line) = *self.names.entry(name.to_owned()).or_insert((namespace, at));
+            if known != namespace {
+                let shown = hole.to_string();
+                let start = text.find(&shown).unwrap_or(0);
+                let message =
+                    format!("{name} is the name of a {known} in line {line}, and of a {namespace} here");
+                let end = (start + shown.len()).min(text.len());
+                self.fault(at, start..end, &message, Some("use two names"));
+            }
+        }
+        Some(pattern)
+    }
+
+    fn directive(&mut self, at: usize, text: &str, directive: &str) -> Option<Step> {
+        let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
+        let rest_at = text.len() - rest.len();
+        let parsed = match (word, rest) {
+            ("if", condition) => match Condition::parse(condition) {
+                Ok(condition) => Ok(Step::Open(OpenKind::If { condition, then: None })),
+                Err(fault) => {
+                    let start = rest_at + fault.at;
+                    let end = (start + fault.length).min(text.len());
+                    self.fault(at, start..end, &fault.message, fault.help.as_deref());
+                    return None;
+                }
+            },
+            ("else", "") => Ok(Step::Else),
+            ("end", "") => Ok(Step::End),
+            ("any", "") => Ok(Step::Node(NodeKind::Any { least: 0, most: None })),
+            ("any", range) => any_range(range)
+                .map(|(least, most)| Step::Node(NodeKind::Any { least, most }))
+                .ok_or("write `#@ any`, `#@ any 2..` or `#@ any 2..5`".to_owned()),
+            ("repeat", count) => count
+                .strip_suffix("..")
+                .and_then(count_of)
+                .filter(|least| *least <= REPEAT_MAX)
+                .map(|least| Step::Open(OpenKind::Repeat { least }))
+                .ok_or(format!("write `#@ repeat 1..`, with at most {REPEAT_MAX}")),
+            ("unordered", "") => Ok(Step::Open(OpenKind::Unordered { by: None })),
+            ("unordered", by) => match by.strip_prefix("by ") {
+                Some(by) => expression(by).map(|by| Step::Open(OpenKind::Unordered { by: Some(by) })),
+                None => Err("write `#@ unordered` or `#@ unordered by /re/`".to_owned()),
+            },
+            ("absent", source) => expression(source).map(|e| Step::Node(NodeKind::Absent(e))),
+            ("optional", reason) => reason
+                .strip_prefix('"')
+                .and_then(|r| r.strip_suffix('"'))
+                .filter(|r| !r.trim().is_empty() && !r.contains('"'))
+                .map(|r| Step::Optional(r.to_owned()))
+                .ok_or("write `#@ optional \"why the line may be missing\"`".to_owned()),
+            (word, _) => {
+                let known = DIRECTIVES.contains(&word);
+                let message = if known {
+                    format!("`{word}` takes nothing")
+                } else {
+                    format!("unknown directive `{word}`")
+                };
+                let help = did_you_mean(word, DIRECTIVES)
+                    .filter(|_| !known)
+                    .unwrap_or_else(|| format!("the directives are {}", DIRECTIVES.join(", ")));
+                self.whole_line(at, &message, Some(&help));
+                return None;
+            }
+        };
+        parsed.map_err(|help| self.whole_line(at, &format!("this `{word}` cannot be read"), Some(&help))).ok()
+    }
+}
+
+impl Open {
+    fn into_node(self) -> Node {
+        let Open { line, kind, nodes } = self;
+        let kind = match kind {
+            OpenKind::If { condition, then: Some(then) } => {
+                NodeKind::If { condition, then, otherwise: Some(nodes) }
+            }
+            OpenKind::If { condition, then: None } => {
+                NodeKind::If { condition, then: nodes, otherwise: None }
+            }
+            OpenKind::Repeat { least } => NodeKind::Repeat { least, block: nodes },
+            OpenKind::Unordered { by } => NodeKind::Unordered { by, block: nodes },
+        };
+        Node { line, kind }
+    }
+}
+
+fn count_of(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn any_range(text: &str) -> Option<(usize, Option<usize>)> {
+    let (least, most) = text.split_once("..")?;
+    let least = count_of(least)?;
+    if most.is_empty() {
+        return Some((least, None));
+    }
+    let most = count_of(most)?;
+    (least <= most && most > 0).then_some((least, Some(most)))
+}
+
+/// `/re/`
+fn expression(text: &str) -> Result<Expression, String> {
+    let help = "write a regular expression between slashes: /re/".to_owned();
+    let source =
+        text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).filter(|s| !s.is_empty()).ok_or(help)?;
+    let regex = Regex::new(source).map_err(|e| {
+        let text = e.to_string();
+        format!("`{source}` is no regular expression: {}", text.lines().last().unwrap_or_default().trim())
+    })?;
+    Ok(Expression { source: source.to_owned(), regex })
 }
 
 fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Diagnostic {
@@ -177,17 +468,6 @@ fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Diagnostic {
     }
 }
 
-fn no_final_newline(file: &Utf8Path, text: &str, line: usize) -> Diagnostic {
-    let last = text.rsplit('\n').next().unwrap_or_default();
-    Diagnostic {
-        file: file.to_owned(),
-        span: Span { line, column: last.chars().count() + 1, width: 1 },
-        message: "the last line has no end".to_owned(),
-        help: Some("end the file with a newline".to_owned()),
-        source_line: last.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,33 +477,70 @@ mod tests {
         faults.iter().map(|f| format!("{}:{} {}", f.span.line, f.span.column, f.message)).collect()
     }
 
-    #[test]
-    fn lines_and_a_repeat() {
-        let text = "#@ golden v1\nfirst\n#@ repeat 1..\n{ pid: {{n}} }\n#@ end\n\n";
-        let golden = Golden::parse(Utf8Path::new("g"), text.as_bytes()).expect("valid");
-        let shape: Vec<_> = golden.items.iter().map(|i| (i.line, i.repeat)).collect();
-        assert_eq!(shape, [(2, None), (4, Some(1)), (6, None)]);
+    fn body_faults(body: &str) -> Vec<String> {
+        faults(format!("#@ golden v1\n{body}").as_bytes())
     }
 
     #[test]
     fn every_fault_is_told_with_its_place() {
-        let text = b"#@ golden v1\nx {{ptr\n{{foo}}\n#@ repaet 1..\n#@ end\n#@ repeat 1..\na\nb\n#@ end\n#@ repeat 2..\n";
+        let body = "x {{ptr\n{{foo}}\n#@ repaet 1..\n#@ end\n#@ if arch == x86\n#@ repeat 2..\n";
         assert_eq!(
-            faults(text),
+            body_faults(body),
             [
                 "2:3 this `{{` is not closed",
                 "3:1 unknown hole `{{foo}}`",
-                "4:1 unknown directive `repaet 1..`",
+                "4:1 unknown directive `repaet`",
                 "5:1 this `end` closes nothing",
-                "9:1 a `repeat` holds exactly one line",
-                "10:1 this `repeat` has no `end`",
+                "6:15 unknown `x86`",
+                "7:1 this `repeat` has no `end`",
             ]
+        );
+    }
+
+    #[test]
+    fn blocks_must_make_sense() {
+        assert_eq!(
+            body_faults("#@ any\n#@ any 1..\n"),
+            ["3:1 two `any` in a row: where the first ends is not told"]
+        );
+        assert_eq!(body_faults("#@ else\n"), ["2:1 this `else` belongs to no `if`"]);
+        assert_eq!(
+            body_faults("#@ if config.A\n#@ else\n#@ else\n#@ end\n"),
+            ["4:1 this `else` belongs to no `if`"]
+        );
+        assert_eq!(body_faults("#@ repeat 1..\n#@ any\na\n#@ end\n"), ["3:1 a `repeat` holds lines only"]);
+        assert_eq!(body_faults("#@ repeat 1..\n#@ end\n"), ["2:1 this `repeat` holds no line"]);
+        assert_eq!(
+            body_faults("#@ unordered\n#@ repeat 1..\na\n#@ end\n#@ end\n"),
+            ["3:1 a `repeat` inside a `unordered`"]
+        );
+        assert_eq!(
+            body_faults("#@ optional \"x\"\n#@ any\n"),
+            ["2:1 `optional` belongs to the line below it, which is a directive",]
+        );
+        assert_eq!(body_faults("#@ optional\na\n"), ["2:1 this `optional` cannot be read"]);
+        assert_eq!(body_faults("#@ any 3..2\n"), ["2:1 this `any` cannot be read"]);
+        assert_eq!(body_faults("#@ absent x\n"), ["2:1 this `absent` cannot be read"]);
+        assert_eq!(body_faults("#@ absent /(/\n"), ["2:1 this `absent` cannot be read"]);
+        assert_eq!(body_faults("#@ end now\n"), ["2:1 `end` takes nothing"]);
+    }
+
+    #[test]
+    fn a_name_has_one_kind() {
+        assert_eq!(
+            body_faults("{{ptr:A}}\nx {{n:A}}\n"),
+            ["3:3 A is the name of a ptr in line 2, and of a n here"]
+        );
+        assert_eq!(
+            body_faults("{{ptr:A}} {{n==A}}\n"),
+            ["2:11 A is the name of a ptr in line 2, and of a n here"]
         );
     }
 
     #[test]
     fn an_empty_file_is_no_golden() {
         assert_eq!(faults(b""), ["1:1 the golden is empty"]);
+        assert_eq!(faults(b"#@ golden v1"), ["1:13 the last line has no end"]);
     }
 
     #[test]
@@ -237,6 +554,6 @@ mod tests {
     #[test]
     fn the_head_alone_expects_nothing() {
         let golden = Golden::parse(Utf8Path::new("g"), b"#@ golden v1\n").expect("valid");
-        assert!(golden.items.is_empty());
+        assert!(golden.nodes.is_empty());
     }
 }

@@ -65,6 +65,9 @@ fn rows(failure: &CaptureFailure) -> Vec<Row> {
             Edit::Missing { golden } => {
                 Row { sign: '-', text: golden_text(golden), golden: Some(golden), capture: None }
             }
+            Edit::Passed { capture } => {
+                Row { sign: ' ', text: shown(lines[capture - 1]), golden: None, capture: Some(capture) }
+            }
             Edit::Unexpected { capture } => {
                 Row { sign: '+', text: shown(lines[capture - 1]), golden: None, capture: Some(capture) }
             }
@@ -139,12 +142,12 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::golden::{Bindings, Golden, compare};
+    use crate::golden::{Bindings, Facts, Golden, compare};
     use crate::normalise::Format;
 
     fn diff(golden: &str, capture: &[u8], format: Format) -> String {
         let golden = Golden::parse(Utf8Path::new("cases/a/out.golden"), golden.as_bytes()).expect("valid");
-        let comparison = compare(&golden, capture, format, &mut Bindings::new());
+        let comparison = compare(&golden, capture, format, &Facts::default(), &mut Bindings::new());
         assert!(!comparison.passes());
         render(&CaptureFailure { golden, capture: capture.to_vec(), comparison, file: "last/out".into() })
     }

@@ -4,11 +4,11 @@ use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
 use super::outcome::{CaptureFailure, Failure, Outcome, StepPlace, TrialError};
 use crate::case::Case;
-use crate::golden::{Bindings, compare};
+use crate::golden::{Bindings, Facts, compare};
 
 /// Judge a trial. A pass takes all three: every step done, a clean console, a guest that ended as
 /// told; and then every capture must be what its golden says.
-pub fn judge(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Outcome {
+pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Outcome {
     let next_step = || {
         // A step that ended otherwise than expected was answered; one without an answer was not.
         let answered = transcript.steps.len();
@@ -55,18 +55,18 @@ pub fn judge(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Outcome {
         });
     }
     if transcript.trouble.is_none() {
-        failures.extend(captures(case, transcript, dir));
+        failures.extend(captures(case, facts, transcript, dir));
     }
     if failures.is_empty() { Outcome::Pass } else { Outcome::Fail(failures) }
 }
 
-fn captures(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Vec<Failure> {
+fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Vec<Failure> {
     let mut bindings = Bindings::new();
     let mut failures = Vec::new();
     for (step, record) in case.steps.iter().zip(&transcript.steps) {
         let Some(capture) = &step.capture else { continue };
         let bytes = &record.answer.stdout;
-        let comparison = compare(&capture.golden, bytes, capture.format, &mut bindings);
+        let comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
         if !comparison.passes() {
             failures.push(Failure::Capture(Box::new(CaptureFailure {
                 golden: capture.golden.clone(),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn outcome(transcript: &Transcript) -> &'static str {
-        match judge(&case(), transcript, &TrialDir { dir: Utf8PathBuf::from("d") }) {
+        match judge(&case(), &Facts::default(), transcript, &TrialDir { dir: Utf8PathBuf::from("d") }) {
             Outcome::Pass => "pass",
             Outcome::Fail(failures) => match failures[0] {
                 Failure::Kernel { .. } => "fail: kernel",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::plan::Trial;
 use crate::agent::Session;
+use crate::golden::Facts;
 use crate::guest::{Guest, GuestName};
 use crate::image::{Builder, GuestImage, ImageError};
 use crate::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError, Wanted};
@@ -95,6 +96,18 @@ impl Lab {
 }
 
 impl Bench {
+    /// What a golden's conditions can ask of the guest.
+    pub fn facts(&self) -> Facts {
+        let config = self.symbols.iter().filter_map(|symbol| symbol.strip_prefix("CONFIG_"));
+        let kvm = (self.accel.accel == Accel::Kvm).then(|| "kvm".to_owned());
+        Facts {
+            arch: self.guest.arch.name().to_owned(),
+            kernel: Facts::version_of(&self.image.kernel.release),
+            config: config.map(str::to_owned).collect(),
+            features: kvm.into_iter().collect(),
+        }
+    }
+
     /// Start the guest. See [`Machine::start`].
     ///
     /// # Errors

@@ -68,8 +68,9 @@ fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
         return Outcome::Skip(why);
     }
     let done = dir.trial(trial).and_then(|dir| {
-        let transcript = execute(trial.case, lab.bench(&trial.guest.name), &dir)?;
-        Ok(judge(trial.case, &transcript, &dir))
+        let bench = lab.bench(&trial.guest.name);
+        let transcript = execute(trial.case, bench, &dir)?;
+        Ok(judge(trial.case, &bench.facts(), &transcript, &dir))
     });
     done.unwrap_or_else(|error| {
         Outcome::Error(Box::new(TrialError {

@@ -1,0 +1,90 @@
+//! What a golden expects of one guest: its conditions decided, its blocks in a row.
+
+use super::condition::Facts;
+use super::parse::{Expression, Golden, Node, NodeKind};
+use super::pattern::Pattern;
+
+/// A line that is expected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'g> {
+    /// Its line in the golden, from 1.
+    pub(super) line: usize,
+    pub(super) pattern: &'g Pattern,
+}
+
+/// A part of what is expected.
+#[derive(Debug, Clone)]
+pub(super) enum Slot<'g> {
+    Line(Row<'g>),
+    Optional(Row<'g>),
+    Any { line: usize, least: usize, most: Option<usize> },
+    Repeat { least: usize, rows: Vec<Row<'g>> },
+    Unordered { rows: Vec<Row<'g>> },
+}
+
+/// What is expected of one guest.
+#[derive(Debug, Default)]
+pub(super) struct Selected<'g> {
+    pub(super) slots: Vec<Slot<'g>>,
+    /// Lines that must not be there, with the golden's lines that say so.
+    pub(super) absent: Vec<(usize, &'g Expression)>,
+}
+
+/// Decide the conditions of a golden for a guest.
+pub(super) fn select<'g>(golden: &'g Golden, facts: &Facts) -> Selected<'g> {
+    let mut selected = Selected::default();
+    add(&golden.nodes, facts, &mut selected);
+    selected
+}
+
+fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
+    for Node { line, kind } in nodes {
+        match kind {
+            NodeKind::Line(pattern) => selected.slots.push(Slot::Line(Row { line: *line, pattern })),
+            NodeKind::Optional { pattern, .. } => {
+                selected.slots.push(Slot::Optional(Row { line: line + 1, pattern }));
+            }
+            NodeKind::If { condition, then, otherwise } => {
+                let chosen = if condition.holds(facts) { then } else { otherwise.as_ref().unwrap_or(&EMPTY) };
+                add(chosen, facts, selected);
+            }
+            NodeKind::Any { least, most } => any(*line, *least, *most, selected),
+            NodeKind::Repeat { least, block } => {
+                let rows = rows(block, facts);
+                if !rows.is_empty() {
+                    selected.slots.push(Slot::Repeat { least: *least, rows });
+                }
+            }
+            NodeKind::Unordered { block, .. } => {
+                let rows = rows(block, facts);
+                if !rows.is_empty() {
+                    selected.slots.push(Slot::Unordered { rows });
+                }
+            }
+            NodeKind::Absent(expression) => selected.absent.push((*line, expression)),
+        }
+    }
+}
+
+static EMPTY: Vec<Node> = Vec::new();
+
+/// Conditions can bring two `any` together that do not stand in a row: they are one.
+fn any(line: usize, least: usize, most: Option<usize>, selected: &mut Selected<'_>) {
+    if let Some(Slot::Any { least: before, most: before_most, .. }) = selected.slots.last_mut() {
+        *before += least;
+        *before_most = before_most.zip(most).map(|(a, b)| a + b);
+    } else {
+        selected.slots.push(Slot::Any { line, least, most });
+    }
+}
+
+/// The lines of a block, whose nodes are lines and conditions only.
+fn rows<'g>(block: &'g [Node], facts: &Facts) -> Vec<Row<'g>> {
+    let mut selected = Selected::default();
+    add(block, facts, &mut selected);
+    let row = |slot| match slot {
+        Slot::Line(row) => Some(row),
+        _ => None,
+    };
+    selected.slots.into_iter().filter_map(row).collect()
+}
