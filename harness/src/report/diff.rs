@@ -21,7 +21,7 @@ struct Row {
 
 /// The failure as text: where, a unified diff, and what else is wrong.
 pub(super) fn render(failure: &CaptureFailure) -> String {
-    let CaptureFailure { golden, capture, comparison, file } = failure;
+    let CaptureFailure { golden, capture, comparison, file, .. } = failure;
     let rows = rows(failure);
     let mut text = String::new();
     let differs = rows.iter().any(|row| row.sign != ' ');
@@ -147,9 +147,17 @@ mod tests {
 
     fn diff(golden: &str, capture: &[u8], format: Format) -> String {
         let golden = Golden::parse(Utf8Path::new("cases/a/out.golden"), golden.as_bytes()).expect("valid");
-        let comparison = compare(&golden, capture, format, &Facts::default(), &mut Bindings::new());
+        let mut bindings = Bindings::new();
+        let comparison = compare(&golden, capture, format, &Facts::default(), &mut bindings);
         assert!(!comparison.passes());
-        render(&CaptureFailure { golden, capture: capture.to_vec(), comparison, file: "last/out".into() })
+        render(&CaptureFailure {
+            golden,
+            capture: capture.to_vec(),
+            comparison,
+            bindings,
+            format,
+            file: "last/out".into(),
+        })
     }
 
     #[test]

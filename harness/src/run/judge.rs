@@ -72,6 +72,8 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
                 golden: capture.golden.clone(),
                 capture: bytes.clone(),
                 comparison,
+                bindings: bindings.clone(),
+                format: capture.format,
                 file: dir.capture(&capture.name),
             })));
         }

@@ -2,7 +2,8 @@
 
 use camino::Utf8PathBuf;
 
-use crate::golden::{Comparison, Golden};
+use crate::golden::{Bindings, Comparison, Golden};
+use crate::normalise::Format;
 use crate::qemu::Complaint;
 
 /// What came of a trial.
@@ -48,6 +49,10 @@ pub struct CaptureFailure {
     pub capture: Vec<u8>,
     /// What differs.
     pub comparison: Comparison,
+    /// What names meant when the trial's captures were compared.
+    pub bindings: Bindings,
+    /// The format of the capture.
+    pub format: Format,
     /// The file that holds the capture.
     pub file: Utf8PathBuf,
 }
