@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use camino::Utf8Path;
-use goldtrace::case::{self, Case};
+use goldtrace::case::{self, Case, MissingGolden};
 use goldtrace::diagnostic::Diagnostic;
 use goldtrace::guest::{self, Guest, GuestName};
 use goldtrace::image::{Builder, Refresh, SourcesFile, Store};
@@ -63,7 +63,7 @@ impl Shared {
         let guests = guest::load_all(&project)?;
         let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
         let sources = SourcesFile::load(&project)?;
-        let cases = case::load_all(&project, &names)?;
+        let cases = case::load_all(&project, &names, MissingGolden::IsAFault)?;
         let labs = names.into_iter().map(|name| (name, OnceLock::new())).collect();
         Ok(Shared {
             project,
@@ -84,10 +84,10 @@ impl Shared {
             self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
         let finished = run_one(&trial, lab, dir);
         match &finished.outcome {
-            Outcome::Pass => Ok(Completion::Completed),
+            Outcome::Pass | Outcome::Xfail(_) => Ok(Completion::Completed),
             Outcome::Skip(why) => Ok(Completion::ignored_with(why)),
             Outcome::Interrupted => Err("interrupted".into()),
-            Outcome::Fail(_) | Outcome::Error(_) => {
+            Outcome::Fail(_) | Outcome::Xpass { .. } | Outcome::Error(_) => {
                 let again = format!("cargo test --test cases {}", finished.name);
                 Err(describe(&finished, &again).unwrap_or_default().into())
             }

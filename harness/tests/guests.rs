@@ -179,11 +179,11 @@ fn a_qemu_that_exits_at_once_is_shown_with_its_command_and_words() {
     );
 }
 
-fn with_argument(guest: &str, word: &str) -> Lab {
+fn with_argument(guest: &str, word: &str, limit: u64) -> Lab {
     let quirk = Quirk { set: vec![word.to_owned()], why: "a test".to_owned() };
     changed(guest, |bench| {
         bench.guest.kernel.arguments.push(quirk);
-        bench.boot_limit = Duration::from_secs(8);
+        bench.boot_limit = Duration::from_secs(limit);
     })
 }
 
@@ -191,7 +191,7 @@ fn with_argument(guest: &str, word: &str) -> Lab {
 fn a_kernel_that_panics_at_boot_is_an_error_with_the_panic() {
     for guest in GUESTS {
         let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-        let finished = project.run(guest, &with_argument(guest, "rdinit=/bin/false"));
+        let finished = project.run(guest, &with_argument(guest, "rdinit=/bin/false", 30));
         assert_error(
             &finished,
             &["the kernel panicked before the agent was there", "Attempted to kill init"],
@@ -202,10 +202,10 @@ fn a_kernel_that_panics_at_boot_is_an_error_with_the_panic() {
 #[test]
 fn a_guest_that_never_reaches_the_agent_is_given_up() {
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-    let finished = project.run("x86_64", &with_argument("x86_64", "rdinit=/bin/sh"));
+    let finished = project.run("x86_64", &with_argument("x86_64", "rdinit=/bin/sh", 3));
     assert_error(
         &finished,
-        &["waited 8.0 s for the agent's greeting", "QEMU was started as: qemu-system-x86_64"],
+        &["waited 3.0 s for the agent's greeting", "QEMU was started as: qemu-system-x86_64"],
     );
 }
 

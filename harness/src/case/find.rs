@@ -2,32 +2,48 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::model::{Case, CaseId};
 use super::read::read_case;
 use crate::diagnostic::Diagnostic;
+use crate::digest::text_digest;
+use crate::golden::HEAD;
 use crate::guest::GuestName;
 use crate::project::Project;
 use crate::yaml::Document;
 
 const FILE: &str = "case.yaml";
 /// The ending of goldens' names.
-pub(super) const GOLDEN: &str = "golden";
+pub const GOLDEN_EXTENSION: &str = "golden";
+
+/// What a capture without a golden's file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingGolden {
+    /// A fault of the case.
+    IsAFault,
+    /// A capture that is expected to be empty, until its golden is written.
+    ExpectsNothing,
+}
 
 /// All cases of the project, in the order of their ids.
 ///
 /// # Errors
 /// Every fault of every case file and golden, and every file below `cases/` that no case claims.
-pub fn load_all(project: &Project, guests: &[GuestName]) -> Result<Vec<Case>, Vec<Diagnostic>> {
+pub fn load_all(
+    project: &Project,
+    guests: &[GuestName],
+    missing: MissingGolden,
+) -> Result<Vec<Case>, Vec<Diagnostic>> {
     let mut folders = Vec::new();
     let mut faults = Vec::new();
     walk(&project.path("cases"), project, &mut folders, &mut faults);
     folders.sort();
     let mut cases = Vec::new();
     for folder in &folders {
-        match load(project, folder, guests) {
+        match load(project, folder, guests, missing) {
             Ok(case) => cases.push(case),
             Err(found) => faults.extend(found),
         }
@@ -66,22 +82,36 @@ fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, fault
     }
 }
 
-fn load(project: &Project, folder: &Utf8Path, guests: &[GuestName]) -> Result<Case, Vec<Diagnostic>> {
+fn load(
+    project: &Project,
+    folder: &Utf8Path,
+    guests: &[GuestName],
+    missing: MissingGolden,
+) -> Result<Case, Vec<Diagnostic>> {
     let path = folder.join(FILE);
     let shown = project.shown(&path);
     let text = fs::read_to_string(&path)
         .map_err(|e| vec![Diagnostic::whole_file(shown, format!("failed to read the case: {e}"))])?;
     let id = folder.strip_prefix(project.path("cases")).expect("found below it");
+    let digest = text_digest(&text).as_str().to_owned();
     let document = Document::parse(shown, text).map_err(|fault| vec![fault])?;
     let read_golden = |name: &str| {
-        let path = folder.join(format!("{name}.{GOLDEN}"));
-        (project.shown(&path).to_owned(), fs::read(&path))
+        let path = folder.join(format!("{name}.{GOLDEN_EXTENSION}"));
+        let bytes = match fs::read(&path) {
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && missing == MissingGolden::ExpectsNothing =>
+            {
+                Ok(format!("{HEAD}\n").into_bytes())
+            }
+            other => other,
+        };
+        (project.shown(&path).to_owned(), bytes)
     };
     let (case, names, mut faults) =
         read_case(&CaseId::new(id.as_str()), shown, &document, guests, &read_golden);
     faults.extend(unclaimed(project, folder, &names));
     match case {
-        Some(case) if faults.is_empty() => Ok(case),
+        Some(case) if faults.is_empty() => Ok(Case { digest, ..case }),
         _ => Err(faults),
     }
 }
@@ -99,7 +129,8 @@ fn unclaimed(project: &Project, folder: &Utf8Path, captures: &BTreeSet<String>) 
         .iter()
         .filter(|path| path.file_name() != Some(FILE))
         .filter(|path| {
-            let stem = path.file_name().and_then(|name| name.strip_suffix(GOLDEN)?.strip_suffix('.'));
+            let stem =
+                path.file_name().and_then(|name| name.strip_suffix(GOLDEN_EXTENSION)?.strip_suffix('.'));
             !stem.is_some_and(|stem| captures.contains(stem))
         })
         .map(|path| {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
+use super::excuse::{Excuse, ExpectedDeath};
+use crate::digest::text_digest;
 use crate::golden::Golden;
 use crate::guest::GuestName;
 use crate::normalise::Format;
@@ -42,12 +44,18 @@ pub struct Case {
     pub document: Option<String>,
     /// Its file, as it is shown.
     pub file: Utf8PathBuf,
+    /// The SHA-256 of its file.
+    pub digest: String,
     /// The guests that it is run on.
     pub guests: Vec<GuestName>,
     /// Kernel config symbols, `CONFIG_` included, without which it is skipped.
     pub requires: Vec<String>,
     /// The folder in the guest that its steps start from.
     pub directory: String,
+    /// Known faults whose marks in captures are excused.
+    pub xfail: Vec<Excuse>,
+    /// A known fault of which the guest dies.
+    pub expect_death: Option<ExpectedDeath>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
 }
@@ -108,6 +116,21 @@ impl Step {
 }
 
 impl Case {
+    /// The digest of everything that decides what a step's capture holds: the steps up to it. A
+    /// golden carries it in its head, so that one that an edited case has left behind is noticed.
+    ///
+    /// `step` is an index of `steps`.
+    pub fn steps_digest(&self, step: usize) -> String {
+        let mut text = format!("{}\n", self.directory);
+        for step in &self.steps[..=step] {
+            match &step.action {
+                Action::Run { script, status } => text.push_str(&format!("run {status} {script}\n")),
+                Action::Read { path } => text.push_str(&format!("read {path}\n")),
+            }
+        }
+        text_digest(&text).as_str()[..12].to_owned()
+    }
+
     /// Whether it is run on `guest`.
     pub fn runs_on(&self, guest: &GuestName) -> bool {
         self.guests.contains(guest)

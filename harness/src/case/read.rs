@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::find::GOLDEN;
+use super::excuse::{Excuse, ExpectedDeath};
+use super::find::GOLDEN_EXTENSION;
 use super::model::{Action, Capture, Case, CaseId, Step};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::golden::{Golden, HEAD};
+use crate::golden::{Condition, Golden, HEAD};
 use crate::guest::GuestName;
 use crate::normalise::Format;
 use crate::yaml::{Document, Fields, Node, Reader};
@@ -19,7 +20,8 @@ const DIRECTORY: &str = "/sys/kernel/tracing";
 /// How long a step may take when neither it nor its case says.
 const LIMIT: Duration = Duration::from_secs(20);
 
-const CASE_KEYS: [&str; 7] = ["title", "document", "guests", "requires", "directory", "limit", "steps"];
+const CASE_KEYS: [&str; 9] =
+    ["title", "document", "guests", "requires", "directory", "limit", "steps", "xfail", "expect"];
 const STEP_KEYS: [&str; 6] = ["run", "read", "status", "limit", "capture", "format"];
 
 /// Gives a golden's shown name and its bytes for a capture's name.
@@ -62,14 +64,19 @@ impl Context<'_> {
         let limit = f.get("limit").map_or(Some(LIMIT), |node| self.reader.duration(&node));
         let steps =
             f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, limit.unwrap_or(LIMIT)));
+        let xfail = f.get("xfail").map_or(Some(Vec::new()), |node| self.excuses(&node, steps.as_deref()));
+        let expect_death = f.get("expect").map(|node| self.expected_death(node));
         Some(Case {
             id: id.clone(),
             title: title?,
             document: document.flatten(),
             file: file.to_owned(),
+            digest: String::new(),
             guests: guests?,
             requires: requires?,
             directory: directory?,
+            xfail: xfail?,
+            expect_death: expect_death.flatten(),
             steps: steps?,
         })
     }
@@ -97,6 +104,93 @@ impl Context<'_> {
         Some(guests)
     }
 
+    fn excuses(&mut self, node: &Node<'_>, steps: Option<&[Step]>) -> Option<Vec<Excuse>> {
+        let items = self.reader.list(node)?;
+        // All of them are read before any is given up, so that all faults are told.
+        let excuses: Vec<Option<Excuse>> = items.into_iter().map(|item| self.excuse(item, steps)).collect();
+        excuses.into_iter().collect()
+    }
+
+    fn excuse(&mut self, node: Node<'_>, steps: Option<&[Step]>) -> Option<Excuse> {
+        let line = node.line();
+        let f = self.reader.fields(node, &["capture", "lines", "when", "reason"])?;
+        let capture =
+            f.need(&mut self.reader, "capture").and_then(|node| Some((self.reader.line(&node)?, node)));
+        let lines =
+            f.need(&mut self.reader, "lines").and_then(|node| Some((self.line_numbers(&node)?, node)));
+        let when = self.when(&f);
+        let reason = f.need(&mut self.reader, "reason").and_then(|node| self.reader.line(&node));
+        let ((capture, capture_node), (lines, lines_node)) = (capture?, lines?);
+        let captures = || steps.unwrap_or_default().iter().filter_map(|step| step.capture.as_ref());
+        let Some(found) = captures().find(|known| known.name == capture) else {
+            if steps.is_some() {
+                let help = did_you_mean(&capture, captures().map(|known| known.name.as_str()));
+                let fault = capture_node.fault(format!("no step captures `{capture}`"));
+                self.reader.report(help.map_or(fault.clone(), |help| fault.with_help(help)));
+            }
+            return None;
+        };
+        let held: BTreeSet<usize> = found.golden.patterns().iter().map(|(line, _)| *line).collect();
+        if let Some(line) = lines.iter().find(|line| !held.contains(line)) {
+            let message = format!("line {line} of `{}` holds no line of the capture", found.golden.file);
+            self.reader.report(lines_node.fault(message));
+        }
+        Some(Excuse { line, capture, lines, when: when?, reason: reason? })
+    }
+
+    /// `[3, 7..9]`
+    fn line_numbers(&mut self, node: &Node<'_>) -> Option<BTreeSet<usize>> {
+        let mut lines = BTreeSet::new();
+        for item in self.reader.list(node)? {
+            let Some((from, to)) = item.range() else {
+                let fault = item.fault("expected the number of a golden's line");
+                self.reader.report(fault.with_help("write a number, or a range such as 7..9"));
+                return None;
+            };
+            lines.extend(from..=to);
+        }
+        if lines.is_empty() {
+            self.reader.report(node.fault("an excuse for no line"));
+        }
+        Some(lines)
+    }
+
+    /// The outer option is for faults.
+    #[expect(clippy::option_option, reason = "the two absences differ")]
+    fn when(&mut self, f: &Fields<'_>) -> Option<Option<Condition>> {
+        let Some(node) = f.get("when") else { return Some(None) };
+        let text = self.reader.line(&node)?;
+        match text.parse() {
+            Ok(condition) => Some(Some(condition)),
+            Err(why) => {
+                let fault = node.fault(format!("this condition cannot be read: {why}"));
+                self.reader
+                    .report(fault.with_help("write it as in a golden's `#@ if`, such as kernel >= 7.2"));
+                None
+            }
+        }
+    }
+
+    fn expected_death(&mut self, node: Node<'_>) -> Option<ExpectedDeath> {
+        let line = node.line();
+        let f = self.reader.fields(node, &["death", "symbol", "when", "reason"])?;
+        let kind = f.need(&mut self.reader, "death").and_then(|node| Some((self.reader.line(&node)?, node)));
+        let symbol = f.get("symbol").map(|node| self.reader.line(&node));
+        let when = self.when(&f);
+        let reason = f.need(&mut self.reader, "reason").and_then(|node| self.reader.line(&node));
+        let (kind, kind_node) = kind?;
+        match (kind.as_str(), &symbol) {
+            ("panic", _) | ("oops", Some(_)) => {}
+            ("oops", None) => self.reader.report(kind_node.fault("an oops is told by its `symbol`")),
+            _ => {
+                let help = did_you_mean(&kind, ["panic", "oops"])
+                    .unwrap_or_else(|| "write panic or oops".to_owned());
+                self.reader.report(kind_node.fault(format!("unknown death `{kind}`")).with_help(help));
+            }
+        }
+        Some(ExpectedDeath { line, symbol: symbol.flatten(), when: when?, reason: reason? })
+    }
+
     fn requires(&mut self, node: &Node<'_>) -> Option<Vec<String>> {
         let symbols = self.reader.lines(node)?;
         for symbol in &symbols {
@@ -121,7 +215,7 @@ impl Context<'_> {
     }
 
     fn step(&mut self, node: Node<'_>, default_limit: Duration) -> Option<Step> {
-        let line = node.fault(String::new()).span.line;
+        let line = node.line();
         let f = self.reader.fields(node, &STEP_KEYS)?;
         let action = self.action(&f);
         let limit = f.get("limit").map_or(Some(default_limit), |node| self.reader.duration(&node));
@@ -220,8 +314,8 @@ impl Context<'_> {
             Err(error) => {
                 let fault = node.fault(format!("the golden `{file}` cannot be read: {error}"));
                 self.reader.report(fault.with_help(format!(
-                    "a golden of the one line `{HEAD}` expects nothing; a run then shows what was captured \
-                     (its name is that of the capture and `.{GOLDEN}`)"
+                    "`goldtrace run --bless` writes it from what is captured; a golden of the one line `{HEAD}` \
+                     expects nothing (its name is that of the capture and `.{GOLDEN_EXTENSION}`)"
                 )));
                 return None;
             }
@@ -319,14 +413,49 @@ mod tests {
             "case.yaml:11:13 unknown format `hist_debag` | did you mean `hist_debug`?",
             "case.yaml:15:14 an earlier step captures `two` already | -",
             "case.yaml:17:14 `a/b` cannot name a file | use letters, digits, `.`, `_` and `-`",
-            "case.yaml:19:14 the golden `absent.golden` cannot be read: entity not found | a golden of the one line \
-             `#@ golden v1` expects nothing; a run then shows what was captured (its name is that of the capture and \
-             `.golden`)",
+            "case.yaml:19:14 the golden `absent.golden` cannot be read: entity not found | `goldtrace run --bless` \
+             writes it from what is captured; a golden of the one line `#@ golden v1` expects nothing (its name is that \
+             of the capture and `.golden`)",
             "case.yaml:22:10 expected text, found a list | -",
             "case.yaml:24:5 `status` belongs to `run`: a file that cannot be read is an error | -",
             "broken.golden:2:1 this `{{` is not closed | close it with `}}`, or write `{{lit:{{}}` for the text `{{`",
         ];
         assert_eq!(faults, expected);
+    }
+
+    #[test]
+    fn faults_of_excuses_are_told() {
+        let (_, faults) = read(concat!(
+            "title: T\n",
+            "steps:\n",
+            "  - read: f\n",
+            "    capture: one\n",
+            "xfail:\n",
+            "  - capture: on\n",
+            "    lines: [1]\n",
+            "    reason: R\n",
+            "  - capture: one\n",
+            "    lines: [7..9]\n",
+            "    when: kernel >= x\n",
+            "    reason: R\n",
+            "  - capture: one\n",
+            "    lines: [a]\n",
+            "expect:\n",
+            "  death: oops\n",
+            "  reason: R\n",
+        ));
+        assert_eq!(
+            faults,
+            [
+                "case.yaml:6:14 no step captures `on` | did you mean `one`?",
+                "case.yaml:10:12 line 7 of `one.golden` holds no line of the capture | -",
+                "case.yaml:11:11 this condition cannot be read: `x` is no version | write it as in a golden's `#@ if`, \
+             such as kernel >= 7.2",
+                "case.yaml:13:5 missing key `reason` | -",
+                "case.yaml:14:13 expected the number of a golden's line | write a number, or a range such as 7..9",
+                "case.yaml:16:10 an oops is told by its `symbol` | -",
+            ]
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::agent::Session;
+use crate::case::MissingGolden;
 use crate::image::Refresh;
 use crate::qemu::{Console, Event, Mode};
 use crate::run::{self, Lab};
@@ -48,7 +49,7 @@ impl Bench {
 impl BootBench {
     fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld)?;
         anstream::println!(

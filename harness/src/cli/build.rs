@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::MissingGolden;
 use crate::image::Refresh;
 
 /// Build kernels, modules and initramfs without running anything.
@@ -21,7 +22,7 @@ pub(super) struct Build {
 impl Build {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
         let lab = self.images.lab(&project, &inputs, &guests, refresh)?;

@@ -6,6 +6,7 @@ use xshell::cmd;
 
 use super::options::{Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::MissingGolden;
 use crate::image::Store;
 use crate::process;
 use crate::qemu::{Accel, AccelChoice, Wanted};
@@ -35,7 +36,7 @@ impl Doctor {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let mut missing = Vec::new();
 
         anstream::println!("tools:");

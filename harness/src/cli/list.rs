@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::options::{Guests, Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::MissingGolden;
 use crate::run::Plan;
 
 /// Show cases and guests, and why a trial would be skipped.
@@ -21,7 +22,7 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
         anstream::println!("guests:");
         for guest in &guests {

@@ -1,8 +1,10 @@
 //! The command line: one module a subcommand.
 
 mod bench;
+mod bless;
 mod build;
 mod doctor;
+mod lint;
 mod list;
 mod options;
 mod run;
@@ -29,6 +31,10 @@ enum Command {
     Run(run::Run),
     /// Show cases and guests, and why a trial would be skipped
     List(list::List),
+    /// Write goldens from the last run's artefacts; boots nothing
+    Bless(bless::Bless),
+    /// Find goldens left behind, parts that no guest selects, holes that let much through
+    Lint(lint::Lint),
     /// Build kernels, modules and initramfs without running anything
     Build(build::Build),
     /// A shell in a guest, with the same image that trials boot
@@ -45,6 +51,8 @@ impl Cli {
         let result = match &self.command {
             Command::Run(command) => command.run(&self.place),
             Command::List(command) => command.run(&self.place),
+            Command::Bless(command) => command.run(&self.place),
+            Command::Lint(command) => command.run(&self.place),
             Command::Build(command) => command.run(&self.place),
             Command::Shell(command) => command.run(&self.place),
             Command::Doctor(command) => command.run(&self.place),

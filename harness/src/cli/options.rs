@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::status::Stop;
-use crate::case::{self, Case};
+use crate::case::{self, Case, MissingGolden};
 use crate::guest::{self, Guest, GuestName};
 use crate::image::{Builder, Patch, Refresh, SourcesFile, Store};
 use crate::project::Project;
@@ -59,14 +59,16 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// Read everything, and tell the faults of all files together.
-    pub(super) fn load(project: &Project) -> Result<Inputs, Stop> {
+    pub(super) fn load(project: &Project, missing: MissingGolden) -> Result<Inputs, Stop> {
         let mut faults = Vec::new();
         let guests = guest::load_all(project).map_err(|found| faults.extend(found)).unwrap_or_default();
         let sources = SourcesFile::load(project).map_err(|found| faults.extend(found)).ok();
         // With a faulty guest its name is still known: a case that names it is not at fault.
         let names = project.stems("guests", "yaml").unwrap_or_default();
         let names: Vec<GuestName> = names.iter().map(|name| GuestName::new(name)).collect();
-        let cases = case::load_all(project, &names).map_err(|found| faults.extend(found)).unwrap_or_default();
+        let cases = case::load_all(project, &names, missing)
+            .map_err(|found| faults.extend(found))
+            .unwrap_or_default();
         match sources {
             Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases }),
             _ => Err(Stop::Faults(faults)),

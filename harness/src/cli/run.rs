@@ -2,8 +2,10 @@
 
 use clap::Args;
 
+use super::bless::bless;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::{Case, MissingGolden};
 use crate::image::Refresh;
 use crate::process::shell_line;
 use crate::report::{Summary, describe, headline};
@@ -25,6 +27,9 @@ pub(super) struct Run {
     /// Show which trials would be run, and run none
     #[arg(long)]
     dry_run: bool,
+    /// Afterwards write the goldens of the cases that were run, as `goldtrace bless` does
+    #[arg(long)]
+    bless: bool,
     /// Fail when a trial is skipped
     #[arg(long)]
     no_skip: bool,
@@ -33,7 +38,10 @@ pub(super) struct Run {
 impl Run {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = {
+            let missing = if self.bless { MissingGolden::ExpectsNothing } else { MissingGolden::IsAFault };
+            Inputs::load(&project, missing)?
+        };
         let guests = self.guests.choose(&inputs.guests)?;
         let plan =
             Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
@@ -59,6 +67,11 @@ impl Run {
         }
         let summary = Summary::of(&finished);
         anstream::println!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path());
+        if self.bless {
+            let mut cases: Vec<&Case> = plan.trials.iter().map(|trial| trial.case).collect();
+            cases.dedup_by_key(|case| &case.id);
+            return bless(&project, &cases);
+        }
         Ok(self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>()))
     }
 
@@ -66,7 +79,7 @@ impl Run {
         let any = |test: fn(&Outcome) -> bool| outcomes.iter().any(|outcome| test(outcome));
         if any(|o| matches!(o, Outcome::Interrupted)) {
             ExitStatus::Interrupted
-        } else if any(|o| matches!(o, Outcome::Fail(_))) {
+        } else if any(|o| matches!(o, Outcome::Fail(_) | Outcome::Xpass { .. })) {
             ExitStatus::CaseFailed
         } else if any(|o| matches!(o, Outcome::Error(_))) {
             ExitStatus::Infrastructure

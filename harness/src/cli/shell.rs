@@ -9,6 +9,7 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::MissingGolden;
 use crate::image::Refresh;
 use crate::qemu::{Console, Machine, Mode};
 
@@ -29,7 +30,7 @@ pub(super) struct Shell {
 impl Shell {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();

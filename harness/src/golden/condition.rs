@@ -14,10 +14,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnostic::did_you_mean;
 
 /// What a golden's conditions are about: the guest of the trial.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The architecture, such as `ppc64le`.
     pub arch: String,
@@ -147,6 +149,14 @@ impl Condition {
             Condition::Config(symbol) => facts.config.contains(symbol),
             Condition::Feature(name) => facts.features.contains(name),
         }
+    }
+}
+
+impl std::str::FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Condition, String> {
+        Condition::parse(text).map_err(|fault| fault.message)
     }
 }
 

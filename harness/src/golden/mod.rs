@@ -9,12 +9,14 @@
 
 mod align;
 mod bindings;
+pub mod bless;
 mod compare;
 mod condition;
 mod head;
 mod hole;
 mod parse;
 mod pattern;
+mod print;
 mod select;
 
 pub use bindings::{Bindings, Conflict, Place};

@@ -30,6 +30,8 @@ pub struct Golden {
 pub struct Node {
     /// The line that it stands in or begins with.
     pub line: usize,
+    /// The line that it ends with.
+    pub end: usize,
     /// What it is.
     pub kind: NodeKind,
 }
@@ -239,9 +241,11 @@ impl Parser<'_> {
                     match optional.take() {
                         Some((line, reason)) => {
                             let kind = NodeKind::Optional { reason, pattern };
-                            open.last_mut()
-                                .map_or(&mut top, |open| &mut open.nodes)
-                                .push(Node { line, kind });
+                            open.last_mut().map_or(&mut top, |open| &mut open.nodes).push(Node {
+                                line,
+                                end: at,
+                                kind,
+                            });
                             continue;
                         }
                         None => Step::Node(NodeKind::Line(pattern)),
@@ -295,7 +299,7 @@ impl Parser<'_> {
                     let help = Some("write one `any` with the sum of both");
                     return self.whole_line(at, "two `any` in a row: where the first ends is not told", help);
                 }
-                nodes.push(Node { line: at, kind });
+                nodes.push(Node { line: at, end: at, kind });
             }
             Step::Optional(reason) => match block {
                 Some(block) => {
@@ -326,7 +330,7 @@ impl Parser<'_> {
                         let message = format!("this `{}` holds no line", closed.kind.name());
                         self.whole_line(closed.line, &message, None);
                     }
-                    let node = closed.into_node();
+                    let node = closed.into_node(at);
                     open.last_mut().map_or(top, |open| &mut open.nodes).push(node);
                 }
                 None => self.whole_line(at, "this `end` closes nothing", None),
@@ -413,7 +417,7 @@ impl Parser<'_> {
 }
 
 impl Open {
-    fn into_node(self) -> Node {
+    fn into_node(self, end: usize) -> Node {
         let Open { line, kind, nodes } = self;
         let kind = match kind {
             OpenKind::If { condition, then: Some(then) } => {
@@ -425,7 +429,7 @@ impl Open {
             OpenKind::Repeat { least } => NodeKind::Repeat { least, block: nodes },
             OpenKind::Unordered { by } => NodeKind::Unordered { by, block: nodes },
         };
-        Node { line, kind }
+        Node { line, end, kind }
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn select<'g>(golden: &'g Golden, facts: &Facts) -> Selected<'g> {
 }
 
 fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
-    for Node { line, kind } in nodes {
+    for Node { line, kind, .. } in nodes {
         match kind {
             NodeKind::Line(pattern) => selected.slots.push(Slot::Line(Row { line: *line, pattern })),
             NodeKind::Optional { pattern, .. } => {

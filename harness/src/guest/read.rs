@@ -136,8 +136,9 @@ fn kernel(r: &mut Reader, node: Node<'_>) -> Option<KernelSpec> {
 /// The quirks under `key`; none when the key is not there.
 fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> {
     let Some(node) = fields.get(key) else { return Some(Vec::new()) };
-    let items = r.list(&node)?;
-    items
+    // All of them are read before any is given up, so that all faults are told.
+    let quirks: Vec<Option<Quirk>> = r
+        .list(&node)?
         .into_iter()
         .map(|item| {
             let f = r.fields(item, &["set", "why"])?;
@@ -152,7 +153,8 @@ fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> 
             let why = f.need(r, "why").and_then(|node| r.line(&node));
             Some(Quirk { set: set?, why: why? })
         })
-        .collect()
+        .collect();
+    quirks.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use xshell::{Shell, cmd};
 
-use super::digest::file_digest;
 use super::error::ImageError;
 use super::store::{Product, Recipe, Store, make_dir};
 use super::watch::Watch;
+use crate::digest::file_digest;
 use crate::process;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";

@@ -7,12 +7,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
 use super::apt::Deb;
-use super::digest::text_digest;
 use super::error::ImageError;
 use super::kconfig::Wanted;
 use super::patch::Patch;
 use super::store::{Product, Recipe, Store, Workshop, make_dir};
 use super::watch::Watch;
+use crate::digest::text_digest;
 use crate::guest::Guest;
 use crate::process::{self, Logged, run_logged};
 use crate::project::Project;

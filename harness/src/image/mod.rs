@@ -7,7 +7,6 @@
 
 mod apt;
 mod builder;
-mod digest;
 mod error;
 mod initramfs;
 mod kconfig;

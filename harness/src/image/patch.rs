@@ -6,9 +6,9 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
-use super::digest::text_digest;
 use super::error::ImageError;
 use super::store::Workshop;
+use crate::digest::text_digest;
 use crate::process::{Logged, run_logged};
 
 /// A unified diff against the root of the kernel's source tree.

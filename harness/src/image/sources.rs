@@ -7,11 +7,11 @@ use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::apt::{Apt, Candidate};
-use super::digest::text_digest;
 use super::error::ImageError;
 use super::store::Store;
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
+use crate::digest::text_digest;
 use crate::project::Project;
 use crate::yaml::{Document, Reader};
 

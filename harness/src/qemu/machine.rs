@@ -101,7 +101,8 @@ pub enum Console {
 
 /// How long what QEMU left in its pipes may take to arrive after its end.
 const DRAIN: Duration = Duration::from_secs(2);
-const TAIL_LINES: usize = 50;
+/// How many bytes of a console are looked at.
+const CONSOLE_MAX: usize = 1 << 20;
 /// How long a request may wait until the guest takes it.
 const WRITE_LIMIT: Duration = Duration::from_secs(20);
 
@@ -229,12 +230,11 @@ impl Machine {
         &self.seen.complaints
     }
 
-    /// The console's last lines, for showing.
-    pub fn console_tail(&self) -> String {
-        let text = fs::read(&self.console_log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    /// The console so far, for people and for a look at what the kernel reported; at most its last
+    /// MiB.
+    pub fn console(&self) -> String {
+        let bytes = fs::read(&self.console_log).unwrap_or_default();
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(CONSOLE_MAX)..]).into_owned()
     }
 
     /// What QEMU itself printed on its standard error.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::AnsiColor;
 
 use super::diff;
-use crate::run::{Failure, Finished, Outcome, StepPlace, TrialError};
+use crate::run::{Excused, Failure, Finished, Outcome, StepPlace, TrialError};
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct Summary {
     pub errors: usize,
     /// Trials that were not run, with a reason.
     pub skipped: usize,
+    /// Trials in which a known fault is excused.
+    pub xfailed: usize,
+    /// Trials in which an excused fault is gone.
+    pub xpassed: usize,
     /// Trials that an interrupt cut short.
     pub interrupted: usize,
 }
@@ -33,6 +37,8 @@ impl Summary {
                 Outcome::Fail(_) => summary.failed += 1,
                 Outcome::Error(_) => summary.errors += 1,
                 Outcome::Skip(_) => summary.skipped += 1,
+                Outcome::Xfail(_) => summary.xfailed += 1,
+                Outcome::Xpass { .. } => summary.xpassed += 1,
                 Outcome::Interrupted => summary.interrupted += 1,
             }
         }
@@ -42,8 +48,13 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { passed, failed, errors, skipped, interrupted } = self;
+        let Summary { passed, failed, errors, skipped, xfailed, xpassed, interrupted } = self;
         write!(f, "{passed} passed, {failed} failed, {errors} errors, {skipped} skipped")?;
+        for (count, what) in [(xfailed, "xfailed"), (xpassed, "xpassed")] {
+            if *count > 0 {
+                write!(f, ", {count} {what}")?;
+            }
+        }
         if *interrupted > 0 { write!(f, ", {interrupted} interrupted") } else { Ok(()) }
     }
 }
@@ -54,14 +65,23 @@ pub fn headline(trial: &Finished) -> String {
     let (word, colour) = match &trial.outcome {
         Outcome::Pass => ("PASS ", AnsiColor::Green),
         Outcome::Fail(_) => ("FAIL ", AnsiColor::Red),
+        Outcome::Xfail(_) => ("XFAIL", AnsiColor::Yellow),
+        Outcome::Xpass { .. } => ("XPASS", AnsiColor::Red),
         Outcome::Skip(_) => ("SKIP ", AnsiColor::Yellow),
         Outcome::Error(_) => ("ERROR", AnsiColor::Magenta),
         Outcome::Interrupted => ("INTERRUPTED", AnsiColor::Yellow),
     };
     let style = colour.on_default().bold();
     let mut line = format!("{style}{word}{style:#} {} ({})", trial.name, seconds(trial.elapsed));
-    if let Outcome::Skip(why) = &trial.outcome {
-        let _ = write!(line, ": {why}");
+    match &trial.outcome {
+        Outcome::Skip(why) => {
+            let _ = write!(line, ": {why}");
+        }
+        Outcome::Xfail(excuses) => {
+            let reasons: Vec<&str> = excuses.iter().map(|excuse| excuse.reason.as_str()).collect();
+            let _ = write!(line, ": {}", reasons.join("; "));
+        }
+        _ => {}
     }
     line
 }
@@ -71,27 +91,38 @@ pub fn headline(trial: &Finished) -> String {
 pub fn describe(trial: &Finished, again: &str) -> Option<String> {
     let mut text = String::new();
     match &trial.outcome {
-        Outcome::Pass | Outcome::Skip(_) | Outcome::Interrupted => return None,
-        Outcome::Fail(failures) => {
-            for failure in failures {
-                match failure {
-                    Failure::Capture(failure) => text.push_str(&diff::render(failure)),
-                    Failure::Kernel { complaint, others, step, console } => {
-                        let what = if complaint.fatal { "panicked" } else { "complained" };
-                        let _ = writeln!(text, "the kernel {what}: {}", complaint.line);
-                        at_step(step.as_ref(), &mut text);
-                        if *others > 0 {
-                            let _ = writeln!(text, "  and {others} more lines of complaint");
-                        }
-                        let _ = writeln!(text, "  console: {console}");
-                    }
-                }
+        Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
+        Outcome::Fail(found) => failures(found, &mut text),
+        Outcome::Xpass { excuses, failures: found } => {
+            for Excused { file, line, reason } in excuses {
+                let _ = writeln!(
+                    text,
+                    "{file}:{line}: the excused fault is not there: remove the excuse ({reason})"
+                );
             }
+            failures(found, &mut text);
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
     let _ = writeln!(text, "run it alone: {again}");
     Some(text)
+}
+
+fn failures(failures: &[Failure], text: &mut String) {
+    for failure in failures {
+        match failure {
+            Failure::Capture(failure) => text.push_str(&diff::render(failure)),
+            Failure::Kernel { complaint, others, step, console } => {
+                let what = if complaint.fatal { "panicked" } else { "complained" };
+                let _ = writeln!(text, "the kernel {what}: {}", complaint.line);
+                at_step(step.as_ref(), text);
+                if *others > 0 {
+                    let _ = writeln!(text, "  and {others} more lines of complaint");
+                }
+                let _ = writeln!(text, "  console: {console}");
+            }
+        }
+    }
 }
 
 fn trial_error(error: &TrialError, text: &mut String) {

@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::plan::Trial;
+use crate::case::CaseId;
+use crate::guest::GuestName;
 use crate::project::Project;
 
 /// How many runs are kept.
@@ -52,6 +54,17 @@ impl RunDir {
         Ok(RunDir { dir })
     }
 
+    /// The folder of the last run; `None` when there was none.
+    pub fn last(project: &Project) -> Option<RunDir> {
+        let dir = project.results().join(LAST);
+        dir.is_dir().then_some(RunDir { dir })
+    }
+
+    /// The folder of a trial, there or not.
+    pub fn trial_dir(&self, case: &CaseId, guest: &GuestName) -> TrialDir {
+        TrialDir { dir: self.dir.join(format!("{case}@{guest}")) }
+    }
+
     /// The folder.
     pub fn path(&self) -> &Utf8Path {
         &self.dir
@@ -62,7 +75,7 @@ impl RunDir {
     /// # Errors
     /// When the file system refuses.
     pub fn trial(&self, trial: &Trial<'_>) -> io::Result<TrialDir> {
-        let dir = self.dir.join(trial.to_string());
+        let TrialDir { dir } = self.trial_dir(&trial.case.id, &trial.guest.name);
         for sub in ["captures", "steps"] {
             fs::create_dir_all(dir.join(sub))?;
         }

@@ -25,8 +25,8 @@ pub struct Transcript {
     pub trouble: Option<Trouble>,
     /// The kernel's complaints, in order.
     pub complaints: Vec<Complaint>,
-    /// The console's last lines.
-    pub console_tail: String,
+    /// The whole console.
+    pub console: String,
     /// What QEMU printed on its standard error.
     pub stderr: String,
 }
@@ -98,7 +98,7 @@ pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Tr
 fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
     machine.finish();
     transcript.complaints = machine.complaints().to_vec();
-    transcript.console_tail = machine.console_tail();
+    transcript.console = machine.console();
     transcript.stderr = machine.stderr();
 }
 

@@ -1,74 +1,132 @@
 //! From a transcript to an outcome.
 
+use std::collections::BTreeSet;
+
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
-use super::outcome::{CaptureFailure, Failure, Outcome, StepPlace, TrialError};
-use crate::case::Case;
+use super::outcome::{CaptureFailure, Excused, Failure, Outcome, StepPlace, TrialError};
+use crate::case::{Case, explains};
 use crate::golden::{Bindings, Facts, compare};
 
+/// How many of the console's last lines an error shows.
+const TAIL_LINES: usize = 50;
+
 /// Judge a trial. A pass takes all three: every step done, a clean console, a guest that ended as
-/// told; and then every capture must be what its golden says.
+/// told; and then every capture must be what its golden says. A fault that the case excuses is told
+/// as such, and so is an excuse that nothing needs.
 pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Outcome {
-    let next_step = || {
-        // A step that ended otherwise than expected was answered; one without an answer was not.
-        let answered = transcript.steps.len();
-        let at = if matches!(transcript.trouble, Some(Trouble::Step(_))) { answered - 1 } else { answered };
-        case.steps.get(at).filter(|_| transcript.boot_time.is_some()).map(|step| StepPlace {
-            file: case.file.clone(),
-            line: step.line,
-            summary: step.summary(),
-        })
+    if transcript.trouble == Some(Trouble::Interrupted) {
+        return Outcome::Interrupted;
+    }
+    let kernel = match kernel_failure(case, transcript, dir) {
+        Ok(failure) => failure,
+        Err(what) => return error(case, transcript, dir, what),
     };
+    if let Some(death) = case.expect_death.as_ref().filter(|death| death.applies(facts)) {
+        let excused = vec![excused(case, death.line, &death.reason)];
+        let died = transcript.complaints.iter().any(|complaint| complaint.fatal);
+        return match kernel {
+            Some(_) if died && death.is_told_by(&transcript.console) => Outcome::Xfail(excused),
+            Some(failure) => Outcome::Fail(vec![failure]),
+            None => {
+                Outcome::Xpass { excuses: excused, failures: captures(case, facts, transcript, dir).failures }
+            }
+        };
+    }
+    let mut found = match transcript.trouble {
+        None => captures(case, facts, transcript, dir),
+        Some(_) => Captures::default(),
+    };
+    found.failures.splice(0..0, kernel);
+    match found {
+        Captures { failures, unneeded, .. } if !unneeded.is_empty() => {
+            Outcome::Xpass { excuses: unneeded, failures }
+        }
+        Captures { failures, .. } if !failures.is_empty() => Outcome::Fail(failures),
+        Captures { needed, .. } if !needed.is_empty() => Outcome::Xfail(needed),
+        Captures { .. } => Outcome::Pass,
+    }
+}
+
+/// The kernel's own failure, if any.
+///
+/// # Errors
+/// What kept the trial from its end when that is not the kernel's failure.
+fn kernel_failure(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Result<Option<Failure>, String> {
     let booted = transcript.boot_time.is_some();
     let fatal = transcript.complaints.iter().find(|c| c.fatal);
-    let error = |what: String| {
-        Outcome::Error(Box::new(TrialError {
-            what,
-            step: next_step(),
-            command: transcript.command.clone(),
-            stderr: transcript.stderr.clone(),
-            console: transcript.console_tail.clone(),
-            dir: dir.dir.clone(),
-        }))
-    };
     match &transcript.trouble {
-        Some(Trouble::Interrupted) => return Outcome::Interrupted,
         Some(Trouble::Panic) if !booted => {
             let line = fatal.map_or("(no line)", |c| c.line.as_str());
-            return error(format!("the kernel panicked before the agent was there: {line}"));
+            return Err(format!("the kernel panicked before the agent was there: {line}"));
         }
         // A guest that dies of a complaint is the kernel's failure, whatever the harness saw first.
         Some(_) if booted && !transcript.complaints.is_empty() => {}
+        Some(Trouble::Step(what) | Trouble::Machine(what)) => return Err(what.clone()),
         Some(Trouble::Panic) => {
-            return error("the kernel panicked, and its console has no line of it".to_owned());
+            return Err("the kernel panicked, and its console has no line of it".to_owned());
         }
-        Some(Trouble::Step(what) | Trouble::Machine(what)) => return error(what.clone()),
-        None => {}
+        Some(Trouble::Interrupted) | None => {}
     }
-    let mut failures = Vec::new();
-    if let Some(complaint) = fatal.or(transcript.complaints.first()) {
-        failures.push(Failure::Kernel {
-            complaint: complaint.clone(),
-            others: transcript.complaints.len() - 1,
-            step: transcript.trouble.as_ref().and_then(|_| next_step()),
-            console: dir.console(),
-        });
-    }
-    if transcript.trouble.is_none() {
-        failures.extend(captures(case, facts, transcript, dir));
-    }
-    if failures.is_empty() { Outcome::Pass } else { Outcome::Fail(failures) }
+    Ok(fatal.or(transcript.complaints.first()).map(|complaint| Failure::Kernel {
+        complaint: complaint.clone(),
+        others: transcript.complaints.len() - 1,
+        step: transcript.trouble.as_ref().and_then(|_| stopped_at(case, transcript)),
+        console: dir.console(),
+    }))
 }
 
-fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Vec<Failure> {
+/// The step at which the trial stopped; `None` for the boot and the end.
+fn stopped_at(case: &Case, transcript: &Transcript) -> Option<StepPlace> {
+    transcript.boot_time?;
+    // A step that ended otherwise than expected was answered; one without an answer was not.
+    let answered = transcript.steps.len();
+    let at = if matches!(transcript.trouble, Some(Trouble::Step(_))) { answered - 1 } else { answered };
+    let step = case.steps.get(at)?;
+    Some(StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() })
+}
+
+fn error(case: &Case, transcript: &Transcript, dir: &TrialDir, what: String) -> Outcome {
+    let lines: Vec<&str> = transcript.console.lines().collect();
+    Outcome::Error(Box::new(TrialError {
+        what,
+        step: stopped_at(case, transcript),
+        command: transcript.command.clone(),
+        stderr: transcript.stderr.clone(),
+        console: lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"),
+        dir: dir.dir.clone(),
+    }))
+}
+
+fn excused(case: &Case, line: usize, reason: &str) -> Excused {
+    Excused { file: case.file.clone(), line, reason: reason.to_owned() }
+}
+
+/// What the comparison of all captures came to.
+#[derive(Default)]
+struct Captures {
+    failures: Vec<Failure>,
+    /// Excuses for faults that are there.
+    needed: Vec<Excused>,
+    /// Excuses for faults that are not.
+    unneeded: Vec<Excused>,
+}
+
+fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Captures {
     let mut bindings = Bindings::new();
-    let mut failures = Vec::new();
+    let mut found = Captures::default();
     for (step, record) in case.steps.iter().zip(&transcript.steps) {
         let Some(capture) = &step.capture else { continue };
         let bytes = &record.answer.stdout;
         let comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
-        if !comparison.passes() {
-            failures.push(Failure::Capture(Box::new(CaptureFailure {
+        let mut lines = BTreeSet::new();
+        for excuse in case.xfail.iter().filter(|e| e.capture == capture.name && e.applies(facts)) {
+            lines.extend(&excuse.lines);
+            let list = if excuse.is_needed(&comparison) { &mut found.needed } else { &mut found.unneeded };
+            list.push(excused(case, excuse.line, &excuse.reason));
+        }
+        if !comparison.passes() && !explains(&lines, &comparison) {
+            found.failures.push(Failure::Capture(Box::new(CaptureFailure {
                 golden: capture.golden.clone(),
                 capture: bytes.clone(),
                 comparison,
@@ -78,7 +136,7 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
             })));
         }
     }
-    failures
+    found
 }
 
 #[cfg(test)]
@@ -90,7 +148,7 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Action, Capture, CaseId, Step};
+    use crate::case::{Action, Capture, CaseId, Excuse, ExpectedDeath, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;
@@ -109,9 +167,12 @@ mod tests {
             title: "T".to_owned(),
             document: None,
             file: Utf8PathBuf::from("cases/a/b/case.yaml"),
+            digest: String::new(),
             guests: Vec::new(),
             requires: Vec::new(),
             directory: "/".to_owned(),
+            xfail: Vec::new(),
+            expect_death: None,
             steps: vec![step],
         }
     }
@@ -135,12 +196,18 @@ mod tests {
     }
 
     fn outcome(transcript: &Transcript) -> &'static str {
-        match judge(&case(), &Facts::default(), transcript, &TrialDir { dir: Utf8PathBuf::from("d") }) {
+        outcome_of(&case(), transcript)
+    }
+
+    fn outcome_of(case: &Case, transcript: &Transcript) -> &'static str {
+        match judge(case, &Facts::default(), transcript, &TrialDir { dir: Utf8PathBuf::from("d") }) {
             Outcome::Pass => "pass",
             Outcome::Fail(failures) => match failures[0] {
                 Failure::Kernel { .. } => "fail: kernel",
                 Failure::Capture(_) => "fail: capture",
             },
+            Outcome::Xfail(_) => "xfail",
+            Outcome::Xpass { .. } => "xpass",
             Outcome::Skip(_) => "skip",
             Outcome::Error(_) => "error",
             Outcome::Interrupted => "interrupted",
@@ -175,5 +242,47 @@ mod tests {
             Transcript { trouble: Some(Trouble::Step("status 1".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&step), "error");
         assert_eq!(outcome(&Transcript { complaints: vec![complaint(false)], ..step }), "fail: kernel");
+    }
+
+    fn excusing(lines: &[usize]) -> Case {
+        let excuse = Excuse {
+            line: 9,
+            capture: "out".to_owned(),
+            lines: lines.iter().copied().collect(),
+            when: None,
+            reason: "R".to_owned(),
+        };
+        Case { xfail: vec![excuse], ..case() }
+    }
+
+    #[test]
+    fn an_excused_fault_is_no_failure_and_its_end_is_one() {
+        let case = excusing(&[2]);
+        assert_eq!(outcome_of(&case, &transcript("wrong\n")), "xfail");
+        assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
+        assert_eq!(outcome_of(&case, &transcript("wrong\nmore\n")), "fail: capture");
+        let complained = Transcript { complaints: vec![complaint(false)], ..transcript("wrong\n") };
+        assert_eq!(outcome_of(&case, &complained), "fail: kernel");
+        let elsewhere = Case {
+            xfail: vec![Excuse { when: "arch == x86_64".parse().ok(), ..excusing(&[2]).xfail.remove(0) }],
+            ..excusing(&[2])
+        };
+        assert_eq!(outcome_of(&elsewhere, &transcript("wrong\n")), "fail: capture");
+    }
+
+    #[test]
+    fn an_expected_death_is_no_failure_and_a_life_is_one() {
+        let symbol = Some("f".to_owned());
+        let death = ExpectedDeath { line: 9, symbol, when: None, reason: "R".to_owned() };
+        let case = Case { expect_death: Some(death), ..case() };
+        let dead = |console: &str| Transcript {
+            trouble: Some(Trouble::Panic),
+            complaints: vec![complaint(true)],
+            console: console.to_owned(),
+            ..transcript("right\n")
+        };
+        assert_eq!(outcome_of(&case, &dead("NIP f+0x1/0x2")), "xfail");
+        assert_eq!(outcome_of(&case, &dead("NIP g+0x1/0x2")), "fail: kernel");
+        assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
     }
 }

@@ -7,17 +7,21 @@
 //! This module prints nothing.
 
 mod artefacts;
+mod bless;
 mod execute;
 mod judge;
 mod lab;
 mod outcome;
 mod plan;
+mod record;
 mod schedule;
 
 pub use artefacts::{RunDir, TrialDir};
+pub use bless::{Blessing, bless_case};
 pub use execute::{StepRecord, Transcript, Trouble, execute};
 pub use judge::judge;
 pub use lab::{Bench, Lab};
-pub use outcome::{CaptureFailure, Failure, Outcome, StepPlace, TrialError};
+pub use outcome::{CaptureFailure, Excused, Failure, Outcome, StepPlace, TrialError};
 pub use plan::{NoMatch, Plan, Trial};
+pub use record::{TrialRecord, Verdict};
 pub use schedule::{Finished, default_jobs, run_all, run_one};

@@ -13,12 +13,32 @@ pub enum Outcome {
     Pass,
     /// The kernel does not do what the goldens say, or complained.
     Fail(Vec<Failure>),
+    /// The kernel has a fault that the case knows and excuses, and no other.
+    Xfail(Vec<Excused>),
+    /// A fault that the case excuses is not there any more: the excuse must go.
+    Xpass {
+        /// The excuses that nothing needs.
+        excuses: Vec<Excused>,
+        /// What else is wrong.
+        failures: Vec<Failure>,
+    },
     /// It was not run, for this reason.
     Skip(String),
     /// The harness or the guest could not do its part. Nothing can be said of the kernel.
     Error(Box<TrialError>),
     /// The user has interrupted.
     Interrupted,
+}
+
+/// An excuse of the case that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excused {
+    /// Where the excuse stands.
+    pub file: Utf8PathBuf,
+    /// Its line, from 1.
+    pub line: usize,
+    /// What is excused, and why.
+    pub reason: String,
 }
 
 /// One thing that is not as it should be.

@@ -10,6 +10,7 @@ use super::judge::judge;
 use super::lab::Lab;
 use super::outcome::{Outcome, TrialError};
 use super::plan::{Plan, Trial};
+use super::record::TrialRecord;
 use crate::process::interrupt;
 
 /// A trial that is over.
@@ -70,7 +71,9 @@ fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
     let done = dir.trial(trial).and_then(|dir| {
         let bench = lab.bench(&trial.guest.name);
         let transcript = execute(trial.case, bench, &dir)?;
-        Ok(judge(trial.case, &bench.facts(), &transcript, &dir))
+        let outcome = judge(trial.case, &bench.facts(), &transcript, &dir);
+        TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
+        Ok(outcome)
     });
     done.unwrap_or_else(|error| {
         Outcome::Error(Box::new(TrialError {

@@ -74,6 +74,22 @@ impl Document {
 }
 
 impl Node<'_> {
+    /// The line in which the value begins, from 1.
+    pub fn line(&self) -> usize {
+        self.fault(String::new()).span.line
+    }
+
+    /// The value as a range of numbers, `7..9` with both ends, or as one number.
+    pub fn range(&self) -> Option<(usize, usize)> {
+        if let Some(number) = self.value.as_u64() {
+            let number = usize::try_from(number).ok()?;
+            return Some((number, number));
+        }
+        let (from, to) = self.value.as_str()?.split_once("..")?;
+        let (from, to) = (from.parse().ok()?, to.parse().ok()?);
+        (from <= to && to - from < 100_000).then_some((from, to))
+    }
+
     /// A fault of this node's value.
     pub fn fault(&self, message: impl Into<String>) -> Diagnostic {
         self.document.fault(&self.path, Part::Value, message.into())

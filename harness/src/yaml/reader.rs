@@ -122,7 +122,9 @@ impl Reader {
     /// Take `node` as a list of lines of text.
     pub fn lines(&mut self, node: &Node<'_>) -> Option<Vec<String>> {
         let items = self.list(node)?;
-        items.iter().map(|item| self.line(item)).collect()
+        // All of them are read before any is given up, so that all faults are told.
+        let lines: Vec<Option<String>> = items.iter().map(|item| self.line(item)).collect();
+        lines.into_iter().collect()
     }
 
     /// A fault for a value of the wrong type.

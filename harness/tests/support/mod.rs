@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::case;
+use goldtrace::case::{self, MissingGolden};
 use goldtrace::guest::{self, GuestName};
 use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
 use goldtrace::project::Project;
@@ -69,7 +69,8 @@ impl TestProject {
     pub fn run(&self, guest: &str, lab: &Lab) -> Finished {
         let project = Project::at(&self.root).expect("a project");
         let name = GuestName::new(guest);
-        let cases = case::load_all(&project, std::slice::from_ref(&name)).expect("valid cases");
+        let cases = case::load_all(&project, std::slice::from_ref(&name), MissingGolden::IsAFault)
+            .expect("valid cases");
         let guest = &lab.bench(&name).guest;
         let plan = Plan::make(&cases, &[guest], &[]).expect("a plan");
         let dir = RunDir::create(&project).expect("a folder");

@@ -7,7 +7,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::recipe::Recipe;
-use crate::image::digest::file_digest;
+use crate::digest::file_digest;
 use crate::image::error::ImageError;
 
 /// A finished product.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::image::digest::{Digest, text_digest};
+use crate::digest::{Digest, text_digest};
 
 /// Everything that decides what a product is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,62 @@
+//! `goldtrace bless`.
+
+use clap::Args;
+
+use super::options::{Inputs, Place};
+use super::status::{ExitStatus, Stop};
+use crate::case::{Case, MissingGolden};
+use crate::project::Project;
+use crate::run::{Blessing, bless_case};
+
+/// Write goldens from the last run's artefacts; boots nothing.
+///
+/// Only lines that no longer fit are changed; holes, names and conditions that do are kept.
+#[derive(Debug, Args)]
+pub(super) struct Bless {
+    /// Only cases whose id contains one of these [default: all of the last run]
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+}
+
+impl Bless {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        let project = place.project()?;
+        let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
+        let chosen = |case: &&Case| {
+            self.filters.is_empty()
+                || self.filters.iter().any(|filter| case.id.as_str().contains(filter.as_str()))
+        };
+        let cases: Vec<&Case> = inputs.cases.iter().filter(chosen).collect();
+        if cases.is_empty() {
+            return Err(Stop::Usage(format!("no case matches {}", self.filters.join(", "))));
+        }
+        bless(&project, &cases)
+    }
+}
+
+/// Bless cases and say what came of each.
+pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<ExitStatus, Stop> {
+    if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
+        return Err(Stop::Usage(
+            "goldens are written by people, not by CI (the variable CI is set): run `goldtrace bless` yourself, \
+             read the diff and commit it"
+                .to_owned(),
+        ));
+    }
+    let mut refused = false;
+    for case in cases {
+        match bless_case(project, case)? {
+            Blessing::Unchanged => anstream::println!("{}: unchanged", case.id),
+            Blessing::Written(files) => {
+                for file in files {
+                    anstream::println!("{}: wrote {file}", case.id);
+                }
+            }
+            Blessing::Refused(why) => {
+                refused = true;
+                anstream::println!("{}: refused: {why}", case.id);
+            }
+        }
+    }
+    Ok(if refused { ExitStatus::CaseFailed } else { ExitStatus::Success })
+}

@@ -1,0 +1,34 @@
+//! `goldtrace lint`.
+
+use std::io::IsTerminal;
+
+use clap::Args;
+
+use super::options::{Inputs, Place};
+use super::status::{ExitStatus, Stop};
+use crate::case::MissingGolden;
+use crate::lint;
+use crate::report::render_diagnostics;
+
+/// Goldens left behind, parts that no guest selects, and holes that let much through.
+#[derive(Debug, Args)]
+pub(super) struct Lint {}
+
+impl Lint {
+    #[expect(clippy::unused_self, reason = "every command is run alike")]
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+        let project = place.project()?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let findings = lint::lint(&inputs.cases, &inputs.guests);
+        for (place, hole) in &findings.wide_holes {
+            anstream::println!("{}:{}: {hole}", place.file, place.span.line);
+        }
+        anstream::println!("{} holes of {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
+        if findings.faults.is_empty() {
+            anstream::println!("{} cases, nothing to complain of", inputs.cases.len());
+            return Ok(ExitStatus::Success);
+        }
+        anstream::eprint!("{}", render_diagnostics(&findings.faults, std::io::stderr().is_terminal()));
+        Ok(ExitStatus::CaseFailed)
+    }
+}

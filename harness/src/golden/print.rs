@@ -1,0 +1,165 @@
+//! A golden as text: the inverse of parsing.
+
+use std::fmt;
+
+use super::parse::{Expression, Golden, Node, NodeKind};
+
+impl fmt::Display for Golden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.head)?;
+        nodes(f, &self.nodes)
+    }
+}
+
+fn nodes(f: &mut fmt::Formatter<'_>, all: &[Node]) -> fmt::Result {
+    all.iter().try_for_each(|node| write!(f, "{}", node.kind))
+}
+
+impl fmt::Display for NodeKind {
+    /// All lines of the part, each with its end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NodeKind::Line(pattern) => writeln!(f, "{pattern}"),
+            NodeKind::Optional { reason, pattern } => writeln!(f, "#@ optional \"{reason}\"\n{pattern}"),
+            NodeKind::If { condition, then, otherwise } => {
+                writeln!(f, "#@ if {condition}")?;
+                nodes(f, then)?;
+                if let Some(otherwise) = otherwise {
+                    writeln!(f, "#@ else")?;
+                    nodes(f, otherwise)?;
+                }
+                writeln!(f, "#@ end")
+            }
+            NodeKind::Any { least: 0, most: None } => writeln!(f, "#@ any"),
+            NodeKind::Any { least, most: None } => writeln!(f, "#@ any {least}.."),
+            NodeKind::Any { least, most: Some(most) } => writeln!(f, "#@ any {least}..{most}"),
+            NodeKind::Repeat { least, block } => {
+                writeln!(f, "#@ repeat {least}..")?;
+                nodes(f, block)?;
+                writeln!(f, "#@ end")
+            }
+            NodeKind::Unordered { by, block } => {
+                match by {
+                    Some(by) => writeln!(f, "#@ unordered by {by}")?,
+                    None => writeln!(f, "#@ unordered")?,
+                }
+                nodes(f, block)?;
+                writeln!(f, "#@ end")
+            }
+            NodeKind::Absent(expression) => writeln!(f, "#@ absent {expression}"),
+        }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}/", self.source)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use camino::Utf8Path;
+    use proptest::prelude::*;
+    use regex::bytes::Regex;
+
+    use super::super::condition::Condition;
+    use super::super::head::Head;
+    use super::super::pattern::Pattern;
+    use super::super::pattern::tests::pattern;
+    use super::*;
+
+    fn expression() -> impl Strategy<Value = Expression> {
+        "[a-z|.]{0,5}[a-z]"
+            .prop_map(|source| Expression { regex: Regex::new(&source).expect("valid"), source })
+    }
+
+    fn line() -> impl Strategy<Value = NodeKind> {
+        // One kind a name: names are made unlike by the kinds of their holes.
+        pattern().prop_filter_map("names of one kind", |pattern| {
+            let text = pattern.to_string();
+            let whole = format!("#@ golden v1\n{text}\n");
+            Golden::parse(Utf8Path::new("g"), whole.as_bytes())
+                .ok()
+                .map(|_| NodeKind::Line(anonymous(pattern)))
+        })
+    }
+
+    /// Names that another line may use for another kind are dropped.
+    fn anonymous(pattern: Pattern) -> Pattern {
+        use super::super::{Hole, Segment};
+        let segments = pattern.segments.into_iter().filter(|segment| match segment {
+            Segment::Hole(hole) => hole.uses().is_none() && *hole != Hole::Rest,
+            Segment::Literal(_) => true,
+        });
+        let mut merged: Vec<Segment> = Vec::new();
+        for segment in segments {
+            match (merged.last_mut(), segment) {
+                (Some(Segment::Literal(last)), Segment::Literal(more)) => last.push_str(&more),
+                (_, Segment::Hole(Hole::Token { kind, .. })) => {
+                    merged.push(Segment::Hole(Hole::Token { kind, name: None }));
+                }
+                (_, Segment::Hole(Hole::Word { .. })) => {
+                    merged.push(Segment::Hole(Hole::Word { name: None }))
+                }
+                (_, segment) => merged.push(segment),
+            }
+        }
+        Pattern { segments: merged }
+    }
+
+    fn node(kind: NodeKind) -> Node {
+        Node { line: 0, end: 0, kind }
+    }
+
+    fn lines(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Node>> {
+        prop::collection::vec(line().prop_map(node), range)
+    }
+
+    /// Nodes in which no `any` follows another.
+    pub(crate) fn body() -> impl Strategy<Value = Vec<Node>> {
+        let leaf = prop_oneof![
+            4 => line(),
+            1 => ("[a-z ]{0,8}[a-z]", pattern()).prop_map(|(reason, pattern)| {
+                NodeKind::Optional { reason, pattern: anonymous(pattern) }
+            }),
+            1 => (0_usize..4, prop::option::of(1_usize..4)).prop_map(|(least, more)| {
+                NodeKind::Any { least, most: more.map(|more| least + more) }
+            }),
+            1 => (0_usize..4, lines(1..3)).prop_map(|(least, block)| NodeKind::Repeat { least, block }),
+            1 => (prop::option::of(expression()), lines(1..3))
+                .prop_map(|(by, block)| NodeKind::Unordered { by, block }),
+            1 => expression().prop_map(NodeKind::Absent),
+        ];
+        let nodes = |inner: BoxedStrategy<NodeKind>| {
+            prop::collection::vec(inner.prop_map(node), 0..5).prop_map(|mut nodes| {
+                nodes.dedup_by(|a, b| {
+                    matches!((&a.kind, &b.kind), (NodeKind::Any { .. }, NodeKind::Any { .. }))
+                });
+                nodes
+            })
+        };
+        let tree = leaf.prop_recursive(3, 20, 5, move |inner| {
+            let arms = prop::collection::vec(nodes(inner.boxed()), 1..=2);
+            ("[A-B][A-Z]{0,3}", arms).prop_map(|(symbol, mut arms)| {
+                let otherwise = (arms.len() == 2).then(|| arms.remove(1));
+                NodeKind::If { condition: Condition::Config(symbol), then: arms.remove(0), otherwise }
+            })
+        });
+        nodes(tree.boxed())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        #[test]
+        fn print_and_parse_are_inverse(nodes in body()) {
+            let golden = Golden { file: "g".into(), head: Head::default(), nodes, lines: Vec::new() };
+            let text = golden.to_string();
+            let parsed = Golden::parse(Utf8Path::new("g"), text.as_bytes());
+            let parsed = parsed.map_err(|faults| TestCaseError::fail(format!("{text}\n{faults:?}")))?;
+            prop_assert_eq!(parsed.to_string(), text.clone());
+            prop_assert_eq!(parsed.lines.join("\n") + "\n", text);
+        }
+    }
+}
