@@ -8,8 +8,18 @@
 
 mod hist;
 mod hist_debug;
+mod piece;
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod transcripts;
 
 use std::ops::Range;
+
+pub use piece::Piece;
 
 /// The format of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +47,8 @@ pub enum TokenKind {
     Ts,
     /// A task's name.
     Comm,
-    /// A kernel symbol, with its offset and the function's size where they are printed.
+    /// A kernel symbol, with its offset and the function's size where they are printed, and with its
+    /// address where one stands beside it. A module's or object's name beside it is literal.
     Sym,
     /// A decimal number.
     Number,

@@ -1,0 +1,132 @@
+//! Laws of all formats: tokens and literals together are the line, whatever its bytes.
+
+use std::time::{Duration, Instant};
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{Format, Piece};
+
+/// What a tokeniser looks for, so that lines of these come near to every branch.
+const PARTS: [&str; 40] = [
+    " ",
+    "  ",
+    ": ",
+    ":",
+    "-",
+    "/",
+    "[",
+    "] ",
+    "(",
+    ") ",
+    " (",
+    ")",
+    "=> ",
+    " => ",
+    "=",
+    "+0x",
+    "/0x",
+    "<",
+    ">",
+    "0",
+    "7",
+    "12345678901234567890",
+    "000000009536f554",
+    "ffffffff81000000",
+    "0x1f",
+    "1.000001",
+    "name",
+    "a_b+0x1/0x2",
+    " [000] ",
+    "            init-1       [000] d..2.     0.046319: ",
+    "#",
+    "CPU:1 [LOST ",
+    "# entries-in-buffer/entries-written: ",
+    "{ ",
+    "hitcount:          1",
+    "hist_data: ",
+    ".  00000030: ",
+    "boot_tb: ",
+    "0 0 0x8 [0x30]: PERF_RECORD_",
+    ". ... VPA DTL PMU data: size ",
+];
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        8 => prop::sample::select(&PARTS[..]).prop_map(|part| part.as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 0..4),
+    ];
+    prop_oneof![vec(any::<u8>(), 0..200), vec(part, 0..20).prop_map(|parts| parts.concat())]
+}
+
+fn check(format: Format, line: &[u8]) {
+    let mut at = 0;
+    let mut literal = false;
+    for piece in format.pieces(line) {
+        let span = piece.span();
+        assert_eq!(span.start, at, "{format:?} leaves nothing out");
+        assert!(span.end > at && span.end <= line.len(), "{format:?} has {piece:?}");
+        assert!(!(literal && matches!(piece, Piece::Literal(_))), "{format:?} has two literals in a row");
+        literal = matches!(piece, Piece::Literal(_));
+        at = span.end;
+    }
+    assert_eq!(at, line.len(), "{format:?} has the whole line");
+}
+
+proptest! {
+    #[test]
+    fn pieces_are_the_line(line in bytes()) {
+        for (_, format) in Format::ALL {
+            check(format, &line);
+        }
+    }
+
+    #[test]
+    fn rules_take_any_lines(lines in vec(bytes(), 0..8)) {
+        let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+        for (_, format) in Format::ALL {
+            for violation in format.violations(&lines) {
+                prop_assert!((1..=lines.len()).contains(&violation.line));
+            }
+        }
+    }
+}
+
+/// A tokeniser that looks at bytes again and again would take minutes or hours here.
+#[test]
+fn long_lines_take_time_in_proportion() {
+    const HEADS: [&str; 6] = [
+        "",
+        "            init-1       [000] d..2.     0.046319: ",
+        "            init       1 [000]     0.046319: ",
+        "0 0 0x8 [0x30]: PERF_RECORD_COMM: ",
+        "0 0 0x8 [0x30]: PERF_RECORD_AUX: ",
+        "{ ",
+    ];
+    let repeated = [
+        " ",
+        "0",
+        "a",
+        ": ",
+        " (",
+        "a+0x1",
+        "[f",
+        "=> ",
+        "ffffffffffffffff ",
+        "1.000000: ",
+        " 1 [0] 1.000000:",
+    ];
+    let begun = Instant::now();
+    for head in HEADS {
+        let length = if head.is_empty() { 1 << 20 } else { 1 << 17 };
+        for part in repeated {
+            let bytes = head.bytes().chain(part.bytes().cycle().take(length));
+            let line: Vec<u8> = bytes.collect();
+            for (_, format) in Format::ALL {
+                check(format, &line);
+                format.violations(&[&line]);
+            }
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
+}
