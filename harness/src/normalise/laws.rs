@@ -1,11 +1,12 @@
-//! Laws of all formats: tokens and literals together are the line, whatever its bytes.
+//! Laws of all formats: tokens and literals together are the line, whatever its bytes; and a line
+//! that is printed as a format prints has the values that went in.
 
 use std::time::{Duration, Instant};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Format, Piece};
+use super::{Format, Piece, TokenKind};
 
 /// What a tokeniser looks for, so that lines of these come near to every branch.
 const PARTS: [&str; 40] = [
@@ -90,6 +91,47 @@ proptest! {
             }
         }
     }
+}
+
+/// A task's name: at most 15 bytes, any but the line end.
+fn comm() -> impl Strategy<Value = String> {
+    const ODD: [&str; 6] =
+        ["<...>", "<idle>", "kworker/0:1-ev", "a: b 1", "x-12 [000] 1.1:", "a 1 2.000000: b"];
+    prop_oneof![prop::sample::select(&ODD[..]).prop_map(str::to_owned), "[!-~][ -~]{0,13}[!-~]",]
+}
+
+/// What an event says, without a symbol or a pointer.
+fn said() -> impl Strategy<Value = String> {
+    "[a-z_]{1,12}: ([a-z]{1,5}=-?[0-9]{1,15} ){0,4}"
+}
+
+fn values(format: Format, line: &str) -> Vec<(TokenKind, String)> {
+    let tokens = format.tokens(line.as_bytes()).into_iter();
+    tokens.map(|t| (t.kind, String::from_utf8_lossy(t.value(line.as_bytes())).into_owned())).collect()
+}
+
+proptest! {
+    #[test]
+    fn an_event_of_the_trace(
+        comm in comm(), pid in 0..5_000_000_u32, group in prop::option::of(prop::option::of(0..5_000_000_u32)),
+        cpu in 0..2048_u32, flags in prop::option::of("[.dDbN][.nlp][.hsH][.1-9a-f][.1-9a-f]"),
+        seconds in 0..10_000_000_u64, decimals in prop::option::of(0..1_000_000_u32), said in said(),
+    ) {
+        let groups = group.map(|group| group.map_or("-------".to_owned(), |id| id.to_string()));
+        let shown = groups.as_ref().map_or(String::new(), |id| format!("({id:>7}) "));
+        let (time, column) = match decimals {
+            Some(decimals) => (format!("{seconds}.{decimals:06}"), format!("{seconds:>5}.{decimals:06}")),
+            None => (seconds.to_string(), format!("{seconds:>12}")),
+        };
+        let flags = flags.unwrap_or_default();
+        let line = format!("{comm:>16}-{pid:<7} {shown}[{cpu:03}] {flags} {column}: {said}");
+        let mut expected = vec![(TokenKind::Comm, comm.trim().to_owned()), (TokenKind::Pid, pid.to_string())];
+        expected.extend(groups.map(|id| (TokenKind::Pid, id)));
+        expected.extend([(TokenKind::Cpu, format!("{cpu:03}")), (TokenKind::Ts, time)]);
+        prop_assert_eq!(values(Format::Trace, &line), expected);
+        check(Format::Trace, line.as_bytes());
+    }
+
 }
 
 /// A tokeniser that looks at bytes again and again would take minutes or hours here.

@@ -6,9 +6,13 @@
 //!
 //! This module knows no golden, no case and no guest.
 
+mod clock;
+mod cursor;
 mod hist;
 mod hist_debug;
 mod piece;
+mod symbol;
+mod trace;
 
 #[cfg(test)]
 mod laws;
@@ -30,6 +34,8 @@ pub enum Format {
     Hist,
     /// An event's `trigger` file.
     Trigger,
+    /// The `trace` file: the ring buffer as text.
+    Trace,
     /// Text in which nothing varies.
     Plain,
 }
@@ -43,7 +49,7 @@ pub enum TokenKind {
     Pid,
     /// A CPU's number.
     Cpu,
-    /// A time: seconds with 6 or 9 decimals.
+    /// A time: seconds with 6 or 9 decimals, or a whole number where the clock counts something else.
     Ts,
     /// A task's name.
     Comm,
@@ -88,10 +94,11 @@ pub struct Violation {
 
 impl Format {
     /// All formats, by the names that case files use.
-    pub const ALL: [(&'static str, Format); 4] = [
+    pub const ALL: [(&'static str, Format); 5] = [
         ("hist_debug", Format::HistDebug),
         ("hist", Format::Hist),
         ("trigger", Format::Trigger),
+        ("trace", Format::Trace),
         ("plain", Format::Plain),
     ];
 
@@ -106,6 +113,7 @@ impl Format {
         match self {
             Format::HistDebug => hist_debug::tokens(line),
             Format::Hist => hist::tokens(line),
+            Format::Trace => trace::tokens(line),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -115,6 +123,7 @@ impl Format {
         match self {
             Format::HistDebug => hist_debug::violations(lines),
             Format::Hist => hist::violations(lines),
+            Format::Trace => trace::violations(lines),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -133,6 +142,8 @@ mod tests {
     fn the_format_follows_from_the_files_name() {
         assert_eq!(Format::of_file("events/sched/sched_waking/hist_debug"), Format::HistDebug);
         assert_eq!(Format::of_file("events/sched/sched_waking/hist"), Format::Hist);
+        assert_eq!(Format::of_file("trace"), Format::Trace);
+        assert_eq!(Format::of_file("instances/foo/trace"), Format::Trace);
         assert_eq!(Format::of_file("synthetic_events"), Format::Plain);
     }
 }

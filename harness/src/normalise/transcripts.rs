@@ -1,7 +1,7 @@
 //! Transcripts of real runs, with the tokens that are seen in them.
 //!
 //! `testdata/NAME.FORMAT` is what a guest or perf printed, `testdata/NAME.FORMAT.tokens` the same
-//! with each token marked.
+//! with each token marked. Those of perf named `dispatch` have the layout of 7.2 and made-up values.
 //! `UPDATE_EXPECT=1` writes the marked files anew.
 
 use std::path::PathBuf;
@@ -29,5 +29,5 @@ fn tokens_of_transcripts() {
         expect_file![format!("{}.tokens", path.display())].assert_eq(&marked);
         assert_eq!(messages(format, &text), Vec::<String>::new(), "{}", path.display());
     }
-    assert!(seen >= 3, "there are {seen} transcripts");
+    assert!(seen >= 12, "there are {seen} transcripts");
 }
