@@ -64,6 +64,43 @@ pub(super) fn is_hex(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
+/// Where the run of bytes for which `belongs` holds starts that ends before `end`.
+pub(super) fn run_start(line: &[u8], end: usize, belongs: impl Fn(u8) -> bool) -> usize {
+    end - line[..end].iter().rev().take_while(|b| belongs(**b)).count()
+}
+
+/// The decimal number that ends at `end`, with its sign: perf prints -1 where it knows no task.
+pub(super) fn integer(line: &[u8], end: usize) -> Option<Range<usize>> {
+    let digits = run_start(line, end, is_digit);
+    let start = if digits > 0 && line[digits - 1] == b'-' { digits - 1 } else { digits };
+    (digits < end).then_some(start..end)
+}
+
+/// Where the column of `width` bytes starts whose text is `text`, aligned to the right.
+///
+/// One blank before the column parts it from the field in front, so where the blanks are fewer
+/// than the width asks for, which other versions of a tool may print, the first of them stays out.
+pub(super) fn right_aligned(line: &[u8], text: Range<usize>, width: usize) -> usize {
+    let room = width.saturating_sub(text.len());
+    let blanks = line[..text.start].iter().rev().take(room).take_while(|b| **b == b' ').count();
+    let start = text.start - blanks;
+    if blanks > 0 && start > 0 && line[start - 1] != b' ' { start + 1 } else { start }
+}
+
+/// The places of all `: ` at or after `from`.
+pub(super) fn colons(line: &[u8], from: usize) -> impl Iterator<Item = usize> {
+    let mut from = from;
+    std::iter::from_fn(move || {
+        loop {
+            let at = from + line.get(from..)?.iter().position(|b| *b == b':')?;
+            from = at + 1;
+            if line.get(from) == Some(&b' ') {
+                return Some(at);
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +120,23 @@ mod tests {
     fn padding_fills_a_column_and_no_more() {
         assert_eq!(Cursor::new(b"12     [", 0).left_aligned(5), Some(0..5));
         assert_eq!(Cursor::new(b"123456 [", 0).left_aligned(5), Some(0..6));
+        assert_eq!(right_aligned(b"x      12", 7..9, 5), 4);
+        assert_eq!(right_aligned(b"x  12", 3..5, 5), 2);
+        assert_eq!(right_aligned(b"   12", 3..5, 5), 0);
+        assert_eq!(right_aligned(b"x 1234567", 2..9, 5), 2);
+    }
+
+    #[test]
+    fn an_integer_has_a_sign() {
+        assert_eq!(integer(b"a-12", 4), Some(1..4));
+        assert_eq!(integer(b"a-", 2), None);
+    }
+
+    #[test]
+    fn a_colon_needs_its_blank() {
+        let all = |line: &str, from| colons(line.as_bytes(), from).collect::<Vec<_>>();
+        assert_eq!(all("a:b: c:: ", 0), [3, 7]);
+        assert!(all("a:b: c:", 4).is_empty());
+        assert!(all(":", 9).is_empty());
     }
 }

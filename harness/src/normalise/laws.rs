@@ -132,6 +132,29 @@ proptest! {
         check(Format::Trace, line.as_bytes());
     }
 
+    #[test]
+    fn a_sample_of_perf(
+        comm in comm(), pid in -1..5_000_000_i32, thread in prop::option::of(-1..5_000_000_i32),
+        cpu in prop::option::of(0..2048_u32), seconds in 0..10_000_000_u64, nanos in 0..1_000_000_000_u32,
+        short in any::<bool>(), place in prop::option::of((1_u64.., "[a-z_]{1,9}", 0..4096_u32)), said in said(),
+    ) {
+        let time = if short { format!("{seconds}.{:06}", nanos / 1000) } else { format!("{seconds}.{nanos:09}") };
+        let ids = thread.map_or(format!("{pid:>7}"), |thread| format!("{pid:>7}/{thread:<7}"));
+        let shown = cpu.map_or(String::new(), |cpu| format!("[{cpu:03}] "));
+        let column = if short { 12 } else { 15 };
+        let mut line = format!("{comm:>16} {ids} {shown}{time:>column$}: {said}");
+        let mut expected = vec![(TokenKind::Comm, comm.trim().to_owned()), (TokenKind::Pid, pid.to_string())];
+        expected.extend(thread.map(|thread| (TokenKind::Pid, thread.to_string())));
+        expected.extend(cpu.map(|cpu| (TokenKind::Cpu, format!("{cpu:03}"))));
+        expected.push((TokenKind::Ts, time));
+        if let Some((address, name, offset)) = place {
+            line += &format!(" {address:16x} {name}+0x{offset:x} ([kernel.kallsyms])");
+            expected.push((TokenKind::Sym, format!("{address:x} {name}+0x{offset:x}")));
+        }
+        prop_assert_eq!(values(Format::PerfScript, &line), expected);
+        check(Format::PerfScript, line.as_bytes());
+    }
+
 }
 
 /// A tokeniser that looks at bytes again and again would take minutes or hours here.

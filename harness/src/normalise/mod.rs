@@ -10,6 +10,7 @@ mod clock;
 mod cursor;
 mod hist;
 mod hist_debug;
+mod perf_script;
 mod piece;
 mod symbol;
 mod trace;
@@ -36,6 +37,8 @@ pub enum Format {
     Trigger,
     /// The `trace` file: the ring buffer as text.
     Trace,
+    /// What `perf script` prints.
+    PerfScript,
     /// Text in which nothing varies.
     Plain,
 }
@@ -94,11 +97,12 @@ pub struct Violation {
 
 impl Format {
     /// All formats, by the names that case files use.
-    pub const ALL: [(&'static str, Format); 5] = [
+    pub const ALL: [(&'static str, Format); 6] = [
         ("hist_debug", Format::HistDebug),
         ("hist", Format::Hist),
         ("trigger", Format::Trigger),
         ("trace", Format::Trace),
+        ("perf_script", Format::PerfScript),
         ("plain", Format::Plain),
     ];
 
@@ -114,6 +118,7 @@ impl Format {
             Format::HistDebug => hist_debug::tokens(line),
             Format::Hist => hist::tokens(line),
             Format::Trace => trace::tokens(line),
+            Format::PerfScript => perf_script::tokens(line),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -124,6 +129,7 @@ impl Format {
             Format::HistDebug => hist_debug::violations(lines),
             Format::Hist => hist::violations(lines),
             Format::Trace => trace::violations(lines),
+            Format::PerfScript => perf_script::violations(lines),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }

@@ -8,13 +8,15 @@ use super::cursor::{Cursor, is_hex};
 use super::{Token, TokenKind};
 
 /// Hexadecimal digits of a 64-bit address.
-const ADDRESS: usize = 16;
+pub(super) const ADDRESS: usize = 16;
 
 /// How a symbol's offset is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Offset {
     /// `name+0x1f/0x2b`, the kernel's `%pS` (kernel/kallsyms.c, `__sprint_symbol`, Linux 7.2).
     WithSize,
+    /// `name+0x1f`, as perf prints it, or with the size.
+    SizeOrNot,
 }
 
 /// Add the symbols and pointers of `line[text]` to `found`, in order.
@@ -115,6 +117,7 @@ mod tests {
         for none in ["a+0x1", "a+0x/0x1", "a+1", "4+0x1/0x2", "+0x1/0x2", "a+0x1/0x2g", "a <12>", "a"] {
             assert_eq!(all(none), Vec::<&str>::new(), "{none}");
         }
+        assert_eq!(spans("a+0x1 b+0x2/0x3", Offset::SizeOrNot), ["a+0x1", "b+0x2/0x3"]);
     }
 
     #[test]
