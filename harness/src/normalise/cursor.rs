@@ -46,6 +46,19 @@ impl<'l> Cursor<'l> {
         self.some(is_digit)
     }
 
+    /// Past a decimal number with its sign.
+    pub(super) fn integer(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        _ = self.eat(b"-");
+        match self.digits() {
+            Some(digits) => Some(start..digits.end),
+            None => {
+                self.at = start;
+                None
+            }
+        }
+    }
+
     /// Past digits and the blanks behind them that fill their column of `width` bytes.
     pub(super) fn left_aligned(&mut self, width: usize) -> Option<Range<usize>> {
         let digits = self.digits()?;
@@ -112,6 +125,7 @@ mod tests {
         assert_eq!(cursor.digits(), Some(0..2));
         assert_eq!(cursor.digits(), None);
         assert_eq!(cursor.eat(b" "), Some(()));
+        assert_eq!(cursor.integer(), None);
         assert_eq!(cursor.rest(), b"ab");
         assert_eq!(Cursor::new(b"a", 9).rest(), b"");
     }
@@ -128,6 +142,9 @@ mod tests {
 
     #[test]
     fn an_integer_has_a_sign() {
+        assert_eq!(Cursor::new(b"-1/2", 0).integer(), Some(0..2));
+        let mut dash = Cursor::new(b"-x", 0);
+        assert_eq!((dash.integer(), dash.at), (None, 0));
         assert_eq!(integer(b"a-12", 4), Some(1..4));
         assert_eq!(integer(b"a-", 2), None);
     }

@@ -155,6 +155,22 @@ proptest! {
         check(Format::PerfScript, line.as_bytes());
     }
 
+    #[test]
+    fn a_record_of_perf(
+        cpu in 0..2048_u32, time in any::<u64>(), offset in 1_u64.., size in 1_u32..,
+        tid in -1..5_000_000_i32, of in -1..2048_i32,
+    ) {
+        let line = format!(
+            "{cpu} {time} {offset:#x} [0x30]: PERF_RECORD_AUXTRACE size: {size:#x}  offset: 0  ref: 0  idx: 0  tid: {tid}  cpu: {of}"
+        );
+        let mut expected = vec![
+            (TokenKind::Cpu, cpu.to_string()), (TokenKind::Ts, time.to_string()), (TokenKind::Hex, format!("{offset:#x}")),
+        ];
+        expected.extend((tid >= 0).then(|| (TokenKind::Pid, tid.to_string())));
+        expected.extend((of >= 0).then(|| (TokenKind::Cpu, of.to_string())));
+        prop_assert_eq!(values(Format::PerfDump, &line), expected);
+        check(Format::PerfDump, line.as_bytes());
+    }
 }
 
 /// A tokeniser that looks at bytes again and again would take minutes or hours here.

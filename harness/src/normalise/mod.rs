@@ -8,8 +8,10 @@
 
 mod clock;
 mod cursor;
+mod dispatch_log;
 mod hist;
 mod hist_debug;
+mod perf_dump;
 mod perf_script;
 mod piece;
 mod symbol;
@@ -39,6 +41,8 @@ pub enum Format {
     Trace,
     /// What `perf script` prints.
     PerfScript,
+    /// What `perf report -D` prints.
+    PerfDump,
     /// Text in which nothing varies.
     Plain,
 }
@@ -52,7 +56,8 @@ pub enum TokenKind {
     Pid,
     /// A CPU's number.
     Cpu,
-    /// A time: seconds with 6 or 9 decimals, or a whole number where the clock counts something else.
+    /// A time: seconds with 6 or 9 decimals, or a whole number where the clock or the tool counts
+    /// something else (nanoseconds in perf's dump).
     Ts,
     /// A task's name.
     Comm,
@@ -61,6 +66,9 @@ pub enum TokenKind {
     Sym,
     /// A decimal number.
     Number,
+    /// A hexadecimal number with its `0x` that depends on the recording: a place in perf's file, or
+    /// an instruction's address that perf prints without a symbol. No pointer: it is not hashed.
+    Hex,
 }
 
 /// A span of a line that varies by nature. Padding belongs to it where the format pads it.
@@ -97,12 +105,13 @@ pub struct Violation {
 
 impl Format {
     /// All formats, by the names that case files use.
-    pub const ALL: [(&'static str, Format); 6] = [
+    pub const ALL: [(&'static str, Format); 7] = [
         ("hist_debug", Format::HistDebug),
         ("hist", Format::Hist),
         ("trigger", Format::Trigger),
         ("trace", Format::Trace),
         ("perf_script", Format::PerfScript),
+        ("perf_dump", Format::PerfDump),
         ("plain", Format::Plain),
     ];
 
@@ -119,6 +128,7 @@ impl Format {
             Format::Hist => hist::tokens(line),
             Format::Trace => trace::tokens(line),
             Format::PerfScript => perf_script::tokens(line),
+            Format::PerfDump => perf_dump::tokens(line),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -130,6 +140,7 @@ impl Format {
             Format::Hist => hist::violations(lines),
             Format::Trace => trace::violations(lines),
             Format::PerfScript => perf_script::violations(lines),
+            Format::PerfDump => dispatch_log::violations(lines),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }

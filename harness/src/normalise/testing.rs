@@ -23,6 +23,7 @@ fn name(kind: TokenKind) -> &'static str {
         TokenKind::Comm => "comm",
         TokenKind::Sym => "sym",
         TokenKind::Number => "number",
+        TokenKind::Hex => "hex",
     }
 }
 
