@@ -6,10 +6,27 @@
 //!
 //! This module knows no golden, no case and no guest.
 
+mod clock;
+mod cursor;
+mod dispatch_log;
 mod hist;
 mod hist_debug;
+mod perf_dump;
+mod perf_script;
+mod piece;
+mod symbol;
+mod trace;
+
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod transcripts;
 
 use std::ops::Range;
+
+pub use piece::Piece;
 
 /// The format of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +37,12 @@ pub enum Format {
     Hist,
     /// An event's `trigger` file.
     Trigger,
+    /// The `trace` file: the ring buffer as text.
+    Trace,
+    /// What `perf script` prints.
+    PerfScript,
+    /// What `perf report -D` prints.
+    PerfDump,
     /// Text in which nothing varies.
     Plain,
 }
@@ -33,14 +56,19 @@ pub enum TokenKind {
     Pid,
     /// A CPU's number.
     Cpu,
-    /// A time: seconds with 6 or 9 decimals.
+    /// A time: seconds with 6 or 9 decimals, or a whole number where the clock or the tool counts
+    /// something else (nanoseconds in perf's dump).
     Ts,
     /// A task's name.
     Comm,
-    /// A kernel symbol, with its offset and the function's size where they are printed.
+    /// A kernel symbol, with its offset and the function's size where they are printed, and with its
+    /// address where one stands beside it. A module's or object's name beside it is literal.
     Sym,
     /// A decimal number.
     Number,
+    /// A hexadecimal number with its `0x` that depends on the recording: a place in perf's file, or
+    /// an instruction's address that perf prints without a symbol. No pointer: it is not hashed.
+    Hex,
 }
 
 /// A span of a line that varies by nature. Padding belongs to it where the format pads it.
@@ -77,10 +105,13 @@ pub struct Violation {
 
 impl Format {
     /// All formats, by the names that case files use.
-    pub const ALL: [(&'static str, Format); 4] = [
+    pub const ALL: [(&'static str, Format); 7] = [
         ("hist_debug", Format::HistDebug),
         ("hist", Format::Hist),
         ("trigger", Format::Trigger),
+        ("trace", Format::Trace),
+        ("perf_script", Format::PerfScript),
+        ("perf_dump", Format::PerfDump),
         ("plain", Format::Plain),
     ];
 
@@ -95,6 +126,9 @@ impl Format {
         match self {
             Format::HistDebug => hist_debug::tokens(line),
             Format::Hist => hist::tokens(line),
+            Format::Trace => trace::tokens(line),
+            Format::PerfScript => perf_script::tokens(line),
+            Format::PerfDump => perf_dump::tokens(line),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -104,6 +138,9 @@ impl Format {
         match self {
             Format::HistDebug => hist_debug::violations(lines),
             Format::Hist => hist::violations(lines),
+            Format::Trace => trace::violations(lines),
+            Format::PerfScript => perf_script::violations(lines),
+            Format::PerfDump => dispatch_log::violations(lines),
             Format::Trigger | Format::Plain => Vec::new(),
         }
     }
@@ -122,6 +159,8 @@ mod tests {
     fn the_format_follows_from_the_files_name() {
         assert_eq!(Format::of_file("events/sched/sched_waking/hist_debug"), Format::HistDebug);
         assert_eq!(Format::of_file("events/sched/sched_waking/hist"), Format::Hist);
+        assert_eq!(Format::of_file("trace"), Format::Trace);
+        assert_eq!(Format::of_file("instances/foo/trace"), Format::Trace);
         assert_eq!(Format::of_file("synthetic_events"), Format::Plain);
     }
 }
