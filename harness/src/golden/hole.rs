@@ -99,20 +99,21 @@ impl Pattern {
 }
 
 /// The kinds of tokens by the words that holes use.
-pub const KINDS: [(&str, TokenKind); 7] = [
+pub const KINDS: [(&str, TokenKind); 8] = [
     ("ptr", TokenKind::Ptr),
     ("pid", TokenKind::Pid),
     ("cpu", TokenKind::Cpu),
     ("ts", TokenKind::Ts),
     ("comm", TokenKind::Comm),
     ("sym", TokenKind::Sym),
+    ("hex", TokenKind::Hex),
     ("n", TokenKind::Number),
 ];
 
-/// Whether two names of this kind must mean two values: kinds that stand for objects do, and
-/// numbers and times may well be equal.
+/// Whether two names of this kind must mean two values. Pointers to two objects never are equal.
+/// Numbers and times may well be, and so may pids: each idle task has pid 0.
 pub fn is_injective(kind: TokenKind) -> bool {
-    matches!(kind, TokenKind::Ptr | TokenKind::Pid)
+    kind == TokenKind::Ptr
 }
 
 const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
