@@ -45,6 +45,9 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut rows = Rows::default();
     for (at, line) in lines.iter().enumerate() {
+        if let Some(trigger) = line.strip_prefix(b"# trigger info: ") {
+            rows.by_hitcount = is_sorted_by_hitcount(trigger);
+        }
         let total = TOTALS
             .iter()
             .zip(["Hits", "Entries", "Dropped"])
@@ -66,6 +69,9 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
 struct Rows {
     count: u64,
     hits: Option<u64>,
+    /// The kernel sorts them by hitcount, the least first.
+    by_hitcount: bool,
+    last: Option<u64>,
 }
 
 impl Rows {
@@ -80,7 +86,12 @@ impl Rows {
         // With `nohitcount` a row has no hitcount, and the sum is not known.
         let hits = hitcount(line);
         self.hits = self.hits.zip(hits).and_then(|(sum, hits)| sum.checked_add(hits));
-        (hits == Some(0)).then(|| "a row without a hit".to_owned())
+        if hits == Some(0) {
+            return Some("a row without a hit".to_owned());
+        }
+        let before = std::mem::replace(&mut self.last, hits);
+        let falls = self.by_hitcount && before.zip(hits).is_some_and(|(before, hits)| hits < before);
+        falls.then(|| "the rows are not in the order of their hitcounts".to_owned())
     }
 
     fn total(&mut self, name: &str, value: u64) -> Option<String> {
@@ -98,6 +109,11 @@ impl Rows {
             }
         }
     }
+}
+
+/// Whether a trigger asks for rows in the order of their hitcounts and of nothing else.
+fn is_sorted_by_hitcount(trigger: &[u8]) -> bool {
+    trigger.split(|b| matches!(b, b':' | b' ')).any(|part| part == b"sort=hitcount")
 }
 
 fn hitcount(line: &[u8]) -> Option<u64> {
@@ -151,5 +167,19 @@ mod tests {
             ["5: Hits is 7, and the rows' hitcounts add up to 6", "6: Entries is 3, and there are 2 rows",]
         );
         assert_eq!(messages(ROWS), ["4: the rows are followed by no totals"]);
+    }
+
+    #[test]
+    fn rows_are_in_the_order_that_the_trigger_asks_for() {
+        let text = |sort: &str| {
+            format!(
+                "# trigger info: hist:keys=pid:vals=hitcount:sort={sort}:size=2048 [active]\n\
+                 {{ pid:          1 }} hitcount:          2\n{{ pid:          2 }} hitcount:          1\n\
+                 Totals:\n    Hits: 3\n    Entries: 2\n    Dropped: 0\n"
+            )
+        };
+        assert_eq!(messages(&text("hitcount")), ["3: the rows are not in the order of their hitcounts"]);
+        assert_eq!(messages(&text("hitcount.descending")), Vec::<String>::new());
+        assert_eq!(messages(&text("pid")), Vec::<String>::new());
     }
 }

@@ -1,0 +1,191 @@
+//! How much the goldens notice: each line of each real capture is deleted, doubled, swapped with
+//! the next and edited, one change at a time, and whatever still passes is shown.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use goldtrace::case::{self, Case, MissingGolden};
+use goldtrace::golden::{Bindings, Edit, Facts, Node, NodeKind, compare};
+use goldtrace::guest::{self, Guest, GuestName};
+use goldtrace::normalise::Format;
+use goldtrace::project::Project;
+use goldtrace::run::{Lab, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
+
+/// One change of one line.
+struct Mutant {
+    what: &'static str,
+    lines: Vec<Vec<u8>>,
+}
+
+/// Every change of the line `at`.
+fn mutants(lines: &[Vec<u8>], at: usize, format: Format) -> Vec<Mutant> {
+    let mut all = Vec::new();
+    let mut add = |what, change: &dyn Fn(&mut Vec<Vec<u8>>)| {
+        let mut changed = lines.to_vec();
+        change(&mut changed);
+        if changed != lines {
+            all.push(Mutant { what, lines: changed });
+        }
+    };
+    add("deleted", &|lines| drop(lines.remove(at)));
+    add("doubled", &|lines| lines.insert(at, lines[at].clone()));
+    if at + 1 < lines.len() {
+        add("swapped with the next", &|lines| lines.swap(at, at + 1));
+    }
+    add("made longer", &|lines| lines[at].push(b'x'));
+    // The last byte that is no part of a value.
+    let tokens = format.tokens(&lines[at]);
+    let outside = |place: &usize| !tokens.iter().any(|t| (t.start..t.end).contains(place));
+    if let Some(place) = (0..lines[at].len()).rev().find(outside) {
+        add("edited", &|lines| lines[at][place] ^= 1);
+    }
+    all
+}
+
+/// The lines of a capture that may be otherwise by the golden's own word: taken by an `optional`,
+/// or passed over by an `any`. Those that a `repeat` takes may change places with each other.
+struct Loose {
+    free: BTreeSet<usize>,
+    repeated: BTreeSet<usize>,
+}
+
+fn loose(nodes: &[Node], edits: &[Edit]) -> Loose {
+    let mut loose = Loose { free: BTreeSet::new(), repeated: BTreeSet::new() };
+    let (mut optional, mut repeated) = (BTreeSet::new(), BTreeSet::new());
+    fn collect(nodes: &[Node], optional: &mut BTreeSet<usize>, repeated: &mut BTreeSet<usize>) {
+        for node in nodes {
+            match &node.kind {
+                NodeKind::Optional { .. } => {
+                    optional.insert(node.end);
+                }
+                NodeKind::Repeat { .. } => repeated.extend(node.line..=node.end),
+                NodeKind::If { then, otherwise, .. } => {
+                    collect(then, optional, repeated);
+                    collect(otherwise.as_deref().unwrap_or_default(), optional, repeated);
+                }
+                _ => {}
+            }
+        }
+    }
+    collect(nodes, &mut optional, &mut repeated);
+    for edit in edits {
+        match *edit {
+            Edit::Passed { capture } => {
+                loose.free.insert(capture - 1);
+            }
+            Edit::Same { golden, capture } if optional.contains(&golden) => {
+                loose.free.insert(capture - 1);
+            }
+            Edit::Same { golden, capture } if repeated.contains(&golden) => {
+                loose.repeated.insert(capture - 1);
+            }
+            _ => {}
+        }
+    }
+    loose
+}
+
+/// The captures of a trial, as lines.
+fn captures(case: &Case, guest: &Guest, run: &RunDir) -> Vec<Vec<Vec<u8>>> {
+    let dir = run.trial_dir(&case.id, &guest.name);
+    let captures = case.steps.iter().filter_map(|step| step.capture.as_ref());
+    captures
+        .map(|capture| {
+            let bytes = fs::read(dir.capture(&capture.name)).expect("a capture");
+            let mut lines: Vec<Vec<u8>> = bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+            assert_eq!(lines.pop(), Some(Vec::new()), "a capture ends with a line end");
+            lines
+        })
+        .collect()
+}
+
+/// Whether all captures of a trial fit their goldens.
+fn passes(case: &Case, facts: &Facts, captures: &[Vec<Vec<u8>>]) -> bool {
+    let mut bindings = Bindings::new();
+    let goldens = case.steps.iter().filter_map(|step| step.capture.as_ref());
+    goldens.zip(captures).all(|(capture, lines)| {
+        let bytes: Vec<u8> = lines.iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
+        compare(&capture.golden, &bytes, capture.format, facts, &mut bindings).passes()
+    })
+}
+
+/// The last run when it has every trial of these cases as they are, all passed; else a new one.
+fn run_of(project: &Project, plan: &Plan<'_>, lab: &Lab) -> RunDir {
+    let is_good = |run: &RunDir| {
+        plan.trials.iter().all(|trial| {
+            let record = TrialRecord::read(&run.trial_dir(&trial.case.id, &trial.guest.name));
+            record.ok().flatten().is_some_and(|record| {
+                record.case_digest == trial.case.digest
+                    && record.verdict == Verdict::Pass
+                    && record.release == lab.bench(&trial.guest.name).image.kernel.release
+            })
+        })
+    };
+    if let Some(run) = RunDir::last(project).filter(is_good) {
+        return run;
+    }
+    let run = RunDir::create(project).expect("a folder");
+    run_all(plan, lab, &run, default_jobs(), |_| ());
+    run
+}
+
+#[test]
+fn no_change_of_a_line_goes_unnoticed() {
+    let project = Project::at(support::real_root()).expect("a project");
+    let guests = guest::load_all(&project).expect("valid guests");
+    let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
+    let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
+    let plan = Plan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
+    let lab = support::lab();
+    let run = run_of(&project, &plan, lab);
+    let (mut tried, mut free, mut reordered) = (0, 0, 0);
+    let mut unnoticed = Vec::new();
+    for trial in &plan.trials {
+        let case = trial.case;
+        let facts = lab.bench(&trial.guest.name).facts();
+        let real = captures(case, trial.guest, &run);
+        assert!(passes(case, &facts, &real), "{trial} does not pass as it is");
+        let goldens = case.steps.iter().filter_map(|step| step.capture.as_ref());
+        for (at, capture) in goldens.enumerate() {
+            let bytes: Vec<u8> =
+                real[at].iter().flat_map(|line| line.iter().copied().chain([b'\n'])).collect();
+            let found = compare(&capture.golden, &bytes, capture.format, &facts, &mut Bindings::new());
+            let loose = loose(&capture.golden.nodes, &found.edits);
+            for line in 0..real[at].len() {
+                for mutant in mutants(&real[at], line, capture.format) {
+                    tried += 1;
+                    let mut captures = real.clone();
+                    captures[at] = mutant.lines;
+                    if !passes(case, &facts, &captures) {
+                        continue;
+                    }
+                    let rows = mutant.what == "swapped with the next"
+                        && loose.repeated.contains(&line)
+                        && loose.repeated.contains(&(line + 1));
+                    if loose.free.contains(&line) {
+                        free += 1;
+                    } else if rows {
+                        reordered += 1;
+                    } else {
+                        let text = String::from_utf8_lossy(&real[at][line]).into_owned();
+                        unnoticed.push(format!(
+                            "{trial} {}:{} {}: {text}",
+                            capture.name,
+                            line + 1,
+                            mutant.what
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    println!(
+        "{tried} changes of real captures: {} unnoticed, {free} in lines that a golden leaves open with a reason, \
+         {reordered} swaps of rows with equal hitcounts",
+        unnoticed.len()
+    );
+    assert!(tried > 1000, "only {tried} changes were tried");
+    assert!(unnoticed.is_empty(), "unnoticed:\n{}", unnoticed.join("\n"));
+}
