@@ -13,7 +13,7 @@ use goldtrace::image::{Builder, Refresh, SourcesFile, Store};
 use goldtrace::process::interrupt;
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
-use goldtrace::report::{Progress, describe, render_diagnostics};
+use goldtrace::report::{Again, Colour, Progress, describe, render_diagnostics};
 use goldtrace::run::{self, Lab, Outcome, RunDir, run_one};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -89,7 +89,9 @@ impl Shared {
             Outcome::Interrupted => Err("interrupted".into()),
             Outcome::Fail(_) | Outcome::Error(_) => {
                 let again = format!("cargo test --test cases {}", finished.name);
-                Err(describe(&finished, &again).unwrap_or_default().into())
+                let again = Again { run: &again, bless: None };
+                // libtest-mimic prints the text as it is, wherever that goes.
+                Err(describe(&finished, &again, Colour::No).unwrap_or_default().into())
             }
         }
     }

@@ -6,7 +6,7 @@ use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::image::Refresh;
 use crate::process::shell_line;
-use crate::report::{Summary, describe, headline};
+use crate::report::{Again, Colour, Summary, describe, headline};
 use crate::run::{Lab, Outcome, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
@@ -49,11 +49,13 @@ impl Run {
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
         let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
+        let colour = Colour::of(&std::io::stdout());
         for trial in &finished {
             let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
             again.extend(self.images.words());
             again.push(trial.name.clone());
-            if let Some(text) = describe(trial, &shell_line(again)) {
+            let again = Again { run: &shell_line(again), bless: None };
+            if let Some(text) = describe(trial, &again, colour) {
                 anstream::println!("\n{}\n{text}", headline(trial));
             }
         }
