@@ -180,6 +180,7 @@ fn distant_differences_are_apart() {
              3       2 | line 1
              4         |-line 2
                      3 |+Line 2
+                       | ^^^^
              5       4 | line 3
              6       5 | line 4
              7       6 | line 5

@@ -8,8 +8,8 @@ use super::line::{Content, Line, Word};
 use crate::golden::{Bindings, Hole, Pattern, Segment};
 use crate::normalise::{Format, Token};
 
-/// Two lines have something in common when at least one part in so many of the shorter one is in
-/// the other: to mark nearly all of a line would only be noise.
+/// Two lines are alike when at least one word in so many of the shorter one is in the other: to
+/// mark nearly all of a line would only be noise.
 const COMMON_PART: usize = 3;
 
 /// What words are compared by. A hole is equal to nothing; whether it fits is tried afterwards.
@@ -79,13 +79,13 @@ fn bytes<'l>(word: &Word<'l>) -> &'l [u8] {
     }
 }
 
-/// How much words count for the likeness of lines: their letters and digits.
+/// How much words count for the likeness of lines: blanks and signs do not.
 fn weight(words: &[Word<'_>]) -> usize {
-    let letters = |word: &Word<'_>| match word.content {
-        Content::Bytes(bytes) => bytes.iter().filter(|b| b.is_ascii_alphanumeric() || **b >= 0x80).count(),
-        Content::Hole(_) => 1,
+    let counts = |word: &&Word<'_>| match word.content {
+        Content::Bytes(bytes) => bytes.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80),
+        Content::Hole(_) => true,
     };
-    words.iter().map(letters).sum()
+    words.iter().filter(counts).count()
 }
 
 /// Whether words of a golden, with a hole among them, match what the capture has in their place.
