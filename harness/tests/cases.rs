@@ -1,7 +1,6 @@
 //! Every case on every guest, as a test of its own: `cargo test --test cases alias@ppc64le`.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
     let shared = match Shared::load() {
         Ok(shared) => Arc::new(shared),
         Err(faults) => {
-            eprint!("{}", render_diagnostics(&faults, std::io::stderr().is_terminal()));
+            eprint!("{}", render_diagnostics(&faults, Colour::of(&std::io::stderr())));
             return ExitCode::from(2);
         }
     };
