@@ -1,7 +1,6 @@
 //! Every case on every guest, as a test of its own: `cargo test --test cases alias@ppc64le`.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,7 +12,7 @@ use goldtrace::image::{Builder, Refresh, SourcesFile, Store};
 use goldtrace::process::interrupt;
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
-use goldtrace::report::{Progress, describe, render_diagnostics};
+use goldtrace::report::{Again, Colour, Progress, describe, render_diagnostics};
 use goldtrace::run::{self, Lab, Outcome, RunDir, run_one};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -39,7 +38,7 @@ fn main() -> ExitCode {
     let shared = match Shared::load() {
         Ok(shared) => Arc::new(shared),
         Err(faults) => {
-            eprint!("{}", render_diagnostics(&faults, std::io::stderr().is_terminal()));
+            eprint!("{}", render_diagnostics(&faults, Colour::of(&std::io::stderr())));
             return ExitCode::from(2);
         }
     };
@@ -89,7 +88,10 @@ impl Shared {
             Outcome::Interrupted => Err("interrupted".into()),
             Outcome::Fail(_) | Outcome::Xpass { .. } | Outcome::Error(_) => {
                 let again = format!("cargo test --test cases {}", finished.name);
-                Err(describe(&finished, &again).unwrap_or_default().into())
+                let bless = Some(format!("cargo run --release -- bless {}", trial.case.id));
+                let again = Again { run: &again, bless };
+                // libtest-mimic prints the text as it is, wherever that goes.
+                Err(describe(&finished, &again, Colour::No).unwrap_or_default().into())
             }
         }
     }

@@ -6,7 +6,7 @@ use goldtrace::case::{self, MissingGolden};
 use goldtrace::guest::{self, GuestName};
 use goldtrace::lint::lint;
 use goldtrace::project::Project;
-use goldtrace::report::render_diagnostics;
+use goldtrace::report::{Colour, render_diagnostics};
 
 #[test]
 fn the_goldens_are_clean() {
@@ -15,7 +15,7 @@ fn the_goldens_are_clean() {
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
     let findings = lint(&cases, &guests);
-    assert!(findings.faults.is_empty(), "{}", render_diagnostics(&findings.faults, false));
+    assert!(findings.faults.is_empty(), "{}", render_diagnostics(&findings.faults, Colour::No));
     let wide: Vec<String> =
         findings.wide_holes.iter().map(|(at, hole)| format!("{}:{} {hole}", at.file, at.span.line)).collect();
     assert_eq!(wide, Vec::<String>::new(), "a wide hole needs a reason: list it here with one");

@@ -1,14 +1,12 @@
 //! `goldtrace lint`.
 
-use std::io::IsTerminal;
-
 use clap::Args;
 
 use super::options::{Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::case::MissingGolden;
 use crate::lint;
-use crate::report::render_diagnostics;
+use crate::report::{Colour, render_diagnostics};
 
 /// Goldens left behind, parts that no guest selects, and holes that let much through.
 #[derive(Debug, Args)]
@@ -28,7 +26,7 @@ impl Lint {
             anstream::println!("{} cases, nothing to complain of", inputs.cases.len());
             return Ok(ExitStatus::Success);
         }
-        anstream::eprint!("{}", render_diagnostics(&findings.faults, std::io::stderr().is_terminal()));
+        anstream::eprint!("{}", render_diagnostics(&findings.faults, Colour::of(&std::io::stderr())));
         Ok(ExitStatus::CaseFailed)
     }
 }

@@ -8,7 +8,7 @@ use super::status::{ExitStatus, Stop};
 use crate::case::{Case, MissingGolden};
 use crate::image::Refresh;
 use crate::process::shell_line;
-use crate::report::{Summary, describe, headline};
+use crate::report::{Again, Colour, Summary, describe, headline};
 use crate::run::{Lab, Outcome, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
@@ -57,11 +57,15 @@ impl Run {
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
         let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
+        let colour = Colour::of(&std::io::stdout());
         for trial in &finished {
             let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
             again.extend(self.images.words());
             again.push(trial.name.clone());
-            if let Some(text) = describe(trial, &shell_line(again)) {
+            let case = trial.name.split('@').next().unwrap_or_default();
+            let bless = Some(shell_line(["goldtrace", "bless", case]));
+            let again = Again { run: &shell_line(again), bless };
+            if let Some(text) = describe(trial, &again, colour) {
                 anstream::println!("\n{}\n{text}", headline(trial));
             }
         }

@@ -1,11 +1,9 @@
 //! Exit statuses, and errors that end a command.
 
-use std::io::IsTerminal;
-
 use crate::diagnostic::Diagnostic;
 use crate::image::ImageError;
 use crate::process::interrupt;
-use crate::report::render_diagnostics;
+use crate::report::{Colour, render_diagnostics};
 
 /// How goldtrace ends. The numbers are part of its interface (README.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +53,7 @@ impl Stop {
         }
         match self {
             Stop::Faults(faults) => {
-                anstream::eprint!("{}", render_diagnostics(&faults, std::io::stderr().is_terminal()));
+                anstream::eprint!("{}", render_diagnostics(&faults, Colour::of(&std::io::stderr())));
                 ExitStatus::Usage
             }
             Stop::Usage(message) => {

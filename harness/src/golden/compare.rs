@@ -1,5 +1,7 @@
 //! A golden against a capture.
 
+use std::io::BufRead;
+
 use super::align::{Lines, Program, Step, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
@@ -58,12 +60,17 @@ impl Comparison {
 
 /// The lines of a capture without their ends, and whether the last one has none.
 pub fn split_lines(capture: &[u8]) -> (Vec<&[u8]>, bool) {
-    let mut lines: Vec<&[u8]> = capture.split(|b| *b == b'\n').collect();
-    let last = lines.pop().unwrap_or_default();
-    let unfinished = !last.is_empty();
-    if unfinished {
-        lines.push(last);
+    let mut lines = Vec::new();
+    let mut rest = capture;
+    while !rest.is_empty() {
+        // The search of the standard library is fast in a debug build, too; memory is always read.
+        let mut after = rest;
+        let length = after.skip_until(b'\n').unwrap_or(rest.len());
+        let line = &rest[..length];
+        lines.push(line.strip_suffix(b"\n").unwrap_or(line));
+        rest = after;
     }
+    let unfinished = !capture.is_empty() && !capture.ends_with(b"\n");
     (lines, unfinished)
 }
 
@@ -201,6 +208,20 @@ mod tests {
         fails("", "a\n", "+");
         fails("a\n", "", "-");
         passes("", "", "");
+    }
+
+    #[test]
+    fn lines_end_with_newlines_only() {
+        let lines = |text: &'static str| {
+            let (lines, unfinished) = split_lines(text.as_bytes());
+            (
+                lines.into_iter().map(|l| std::str::from_utf8(l).expect("UTF-8")).collect::<Vec<_>>(),
+                unfinished,
+            )
+        };
+        assert_eq!(lines(""), (vec![], false));
+        assert_eq!(lines("\n"), (vec![""], false));
+        assert_eq!(lines("a\r\n\nb"), (vec!["a\r", "", "b"], true));
     }
 
     #[test]

@@ -2,11 +2,15 @@
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use super::colour::Colour;
 use crate::diagnostic::Diagnostic;
 
 /// The faults as text, in colour or plain.
-pub fn render(faults: &[Diagnostic], colour: bool) -> String {
-    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+pub fn render(faults: &[Diagnostic], colour: Colour) -> String {
+    let renderer = match colour {
+        Colour::Yes => Renderer::styled(),
+        Colour::No => Renderer::plain(),
+    };
     let mut text = String::new();
     for fault in faults {
         text.push_str(&one(fault, &renderer));
@@ -63,6 +67,6 @@ mod tests {
 
             1 error; nothing was run
         "]]
-        .assert_eq(&render(&[fault], false));
+        .assert_eq(&render(&[fault], Colour::No));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anstyle::AnsiColor;
 
+use super::colour::Colour;
 use super::diff;
 use crate::run::{Excused, Failure, Finished, Outcome, StepPlace, TrialError};
 
@@ -86,13 +87,22 @@ pub fn headline(trial: &Finished) -> String {
     line
 }
 
-/// Everything that a person needs to know of a trial that did not pass; `None` when it did. `again`
-/// is the command that runs this trial alone.
-pub fn describe(trial: &Finished, again: &str) -> Option<String> {
+/// What to type after a trial that did not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Again<'a> {
+    /// The command that runs this trial alone.
+    pub run: &'a str,
+    /// The command that makes the trial's captures the goldens, if there is one.
+    pub bless: Option<String>,
+}
+
+/// Everything that a person needs to know of a trial that did not pass; `None` when it did. The
+/// captures of a trial whose kernel has complained are not offered to be accepted.
+pub fn describe(trial: &Finished, again: &Again<'_>, colour: Colour) -> Option<String> {
     let mut text = String::new();
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
-        Outcome::Fail(found) => failures(found, &mut text),
+        Outcome::Fail(found) => failures(found, colour, &mut text),
         Outcome::Xpass { excuses, failures: found } => {
             for Excused { file, line, reason } in excuses {
                 let _ = writeln!(
@@ -100,18 +110,21 @@ pub fn describe(trial: &Finished, again: &str) -> Option<String> {
                     "{file}:{line}: the excused fault is not there: remove the excuse ({reason})"
                 );
             }
-            failures(found, &mut text);
+            failures(found, colour, &mut text);
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
-    let _ = writeln!(text, "run it alone: {again}");
+    let _ = writeln!(text, "run it alone: {}", again.run);
+    if let (Some(bless), true) = (&again.bless, only_captures(&trial.outcome)) {
+        let _ = writeln!(text, "accept the capture: {bless}");
+    }
     Some(text)
 }
 
-fn failures(failures: &[Failure], text: &mut String) {
+fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
     for failure in failures {
         match failure {
-            Failure::Capture(failure) => text.push_str(&diff::render(failure)),
+            Failure::Capture(failure) => text.push_str(&diff::render(failure, colour)),
             Failure::Kernel { complaint, others, step, console } => {
                 let what = if complaint.fatal { "panicked" } else { "complained" };
                 let _ = writeln!(text, "the kernel {what}: {}", complaint.line);
@@ -123,6 +136,11 @@ fn failures(failures: &[Failure], text: &mut String) {
             }
         }
     }
+}
+
+fn only_captures(outcome: &Outcome) -> bool {
+    let capture = |failure: &Failure| matches!(failure, Failure::Capture(_));
+    matches!(outcome, Outcome::Fail(failures) if failures.iter().all(capture))
 }
 
 fn trial_error(error: &TrialError, text: &mut String) {
@@ -153,4 +171,60 @@ fn indented(text: &str) -> String {
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+
+    use super::*;
+    use crate::golden::{Bindings, Facts, Golden, compare};
+    use crate::normalise::Format;
+    use crate::qemu::Complaint;
+    use crate::run::CaptureFailure;
+
+    fn failed(failures: Vec<Failure>) -> String {
+        let outcome = Outcome::Fail(failures);
+        let trial = Finished { name: "a@g".to_owned(), outcome, elapsed: Duration::from_secs(1) };
+        let bless = Some("goldtrace bless a@g".to_owned());
+        describe(&trial, &Again { run: "goldtrace run a@g", bless }, Colour::No).expect("a text")
+    }
+
+    fn capture() -> Failure {
+        let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\na\n").expect("valid");
+        let mut bindings = Bindings::new();
+        let comparison = compare(&golden, b"b\n", Format::Plain, &Facts::default(), &mut bindings);
+        let capture = b"b\n".to_vec();
+        let format = Format::Plain;
+        Failure::Capture(Box::new(CaptureFailure {
+            golden,
+            capture,
+            comparison,
+            bindings,
+            format,
+            file: "last/out".into(),
+        }))
+    }
+
+    #[test]
+    fn a_failed_capture_can_be_accepted() {
+        expect_test::expect![[r#"
+            out.golden:2: the capture differs
+            golden capture
+                 2         |-a
+                         1 |+b
+              capture: last/out
+            run it alone: goldtrace run a@g
+            accept the capture: goldtrace bless a@g
+        "#]]
+        .assert_eq(&failed(vec![capture()]));
+    }
+
+    #[test]
+    fn nothing_is_accepted_after_a_complaint() {
+        let complaint = Complaint { line: "WARNING: x".to_owned(), fatal: false };
+        let kernel = Failure::Kernel { complaint, others: 0, step: None, console: "last/console.log".into() };
+        let text = failed(vec![kernel, capture()]);
+        assert!(text.ends_with("run it alone: goldtrace run a@g\n"), "{text}");
+    }
 }

@@ -1,10 +1,12 @@
 //! What people see. This and the commands are the only places that print.
 
+mod colour;
 mod diagnostics;
 mod diff;
 mod human;
 mod progress;
 
+pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
-pub use human::{Summary, describe, headline};
+pub use human::{Again, Summary, describe, headline};
 pub use progress::{Progress, Style};

@@ -11,7 +11,7 @@ use goldtrace::guest::{self, GuestName};
 use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
-use goldtrace::report::{describe, headline};
+use goldtrace::report::{Again, Colour, describe, headline};
 use goldtrace::run::{Finished, Lab, Plan, RunDir, run_one};
 
 pub fn real_root() -> &'static Utf8Path {
@@ -86,5 +86,6 @@ impl TestProject {
 
 /// Everything that a person would see of the trial.
 pub fn shown(finished: &Finished) -> String {
-    format!("{}\n{}", headline(finished), describe(finished, "again").unwrap_or_default())
+    let again = Again { run: "again", bless: None };
+    format!("{}\n{}", headline(finished), describe(finished, &again, Colour::No).unwrap_or_default())
 }

@@ -1,0 +1,142 @@
+//! Bytes as text that can be printed anywhere.
+//!
+//! No two texts are shown alike, and no byte of a guest reaches the terminal as a control sequence.
+
+use std::fmt::Write as _;
+
+/// What becomes of a backslash that begins what looks like an escape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Backslash {
+    /// It is escaped: the text is a guest's or stands for one's.
+    Escaped,
+    /// It stays: the text is written in a language that has escapes of its own.
+    Kept,
+}
+
+/// Text that can be printed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Escaped {
+    /// The text.
+    pub(super) text: String,
+    /// Its length in characters.
+    pub(super) width: usize,
+    /// Whether it stands for all bytes.
+    pub(super) complete: bool,
+}
+
+/// As many of the bytes as give `room` characters. No more than those are looked at.
+pub(super) fn escape(bytes: &[u8], room: usize, backslash: Backslash) -> Escaped {
+    let mut escaped = Escaped::default();
+    // A character has at most four bytes, and one that the cut falls into is not shown.
+    let head = &bytes[..bytes.len().min(room.saturating_add(1).saturating_mul(4))];
+    for chunk in head.utf8_chunks() {
+        let mut chars = chunk.valid().chars().peekable();
+        while let Some(c) = chars.next() {
+            let escape = match c {
+                '\t' => None,
+                '\\' => match chars.peek() {
+                    Some('x' | 'u') if backslash == Backslash::Escaped => Some("\\x5c".to_owned()),
+                    _ => None,
+                },
+                _ if c.is_ascii_control() => Some(format!("\\x{:02x}", u32::from(c))),
+                _ if c.is_control() || is_invisible(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+                _ => None,
+            };
+            let fits = match &escape {
+                Some(escape) => escaped.push(escape, room),
+                None => escaped.push(c.encode_utf8(&mut [0; 4]), room),
+            };
+            if !fits {
+                return escaped;
+            }
+        }
+        for byte in chunk.invalid() {
+            if !escaped.push(&format!("\\x{byte:02x}"), room) {
+                return escaped;
+            }
+        }
+    }
+    escaped.complete = head.len() == bytes.len();
+    escaped
+}
+
+/// A line of text, with its middle left out when it is very long: what it speaks of stands at both
+/// ends.
+pub(super) fn escape_line(line: &str, room: usize) -> String {
+    let Escaped { text, width, .. } = escape(line.as_bytes(), usize::MAX, Backslash::Kept);
+    if width <= room {
+        return text;
+    }
+    let mut short: String = text.chars().take(room / 2).collect();
+    let _ = write!(short, "...{}", text.chars().skip(width - room / 2).collect::<String>());
+    short
+}
+
+impl Escaped {
+    /// Add text that is shown as a whole or not at all.
+    fn push(&mut self, text: &str, room: usize) -> bool {
+        let width = text.chars().count();
+        if self.width + width > room {
+            return false;
+        }
+        self.text.push_str(text);
+        self.width += width;
+        true
+    }
+}
+
+/// Characters that change how others are shown, or show as nothing (Unicode 16, general category
+/// Cf and the two line separators; the common ones).
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(bytes: &[u8]) -> String {
+        escape(bytes, 400, Backslash::Escaped).text
+    }
+
+    #[test]
+    fn what_cannot_be_printed_is_told_apart() {
+        assert_eq!(shown(b"a\tb\0\r\x7f"), "a\tb\\x00\\x0d\\x7f");
+        assert_eq!(shown(b"\xff\xc3\xa4\xc3"), "\\xffä\\xc3");
+        assert_eq!(shown("\u{85}\u{202e}x\u{200b}".as_bytes()), "\\u{85}\\u{202e}x\\u{200b}");
+        assert_eq!(shown(br"\n \x00 \"), r"\n \x5cx00 \");
+        assert_eq!(escape(br"\x00", 9, Backslash::Kept).text, r"\x00");
+    }
+
+    #[test]
+    fn a_cut_splits_neither_an_escape_nor_a_character() {
+        let cut = |bytes: &[u8], room| {
+            let escaped = escape(bytes, room, Backslash::Escaped);
+            (escaped.text, escaped.complete)
+        };
+        assert_eq!(cut(b"ab\0", 5), ("ab".to_owned(), false));
+        assert_eq!(cut(b"ab\0", 6), ("ab\\x00".to_owned(), true));
+        let long = "𝄞".repeat(100);
+        assert_eq!(cut(long.as_bytes(), 7), ("𝄞".repeat(7), false));
+        assert_eq!(cut(b"", 0), (String::new(), true));
+    }
+
+    #[test]
+    fn a_long_line_keeps_both_ends() {
+        assert_eq!(escape_line("0123456789", 10), "0123456789");
+        assert_eq!(escape_line("0123456789\x1b", 4), "01...1b");
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_texts_are_shown_alike(a in prop::collection::vec(any::<u8>(), 0..6),
+                                        b in "[\\\\xu0-9\\{\\}\0-\u{ff}]{0,8}") {
+            let b = b.as_bytes();
+            prop_assert_eq!(shown(&a) == shown(b), a == b);
+            prop_assert!(!shown(&a).chars().any(|c| c.is_control() && c != '\t'));
+        }
+    }
+}

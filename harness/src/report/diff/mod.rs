@@ -1,0 +1,79 @@
+//! A failed comparison for a person: the lines that differ, side by side in number and one below
+//! the other in text, then what else is wrong.
+//!
+//! This module owns how it looks. What is shown is chosen by [`hunks`], what a line looks like by
+//! [`line`] and [`escape`], what is stressed in it by [`words`]. It knows no trial and no outcome.
+
+mod escape;
+mod hunks;
+mod line;
+mod rows;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::fmt::Write as _;
+
+use self::escape::escape_line;
+use self::line::{Line, WIDTH_MAX};
+use self::rows::Row;
+use super::colour::{Colour, Palette};
+use crate::golden::split_lines;
+use crate::run::CaptureFailure;
+
+/// Conflicts beyond these are counted, not shown; so are violations.
+const FINDINGS_MAX: usize = 20;
+
+/// The failure as text: where, which lines differ, and what else is wrong.
+pub(super) fn render(failure: &CaptureFailure, colour: Colour) -> String {
+    let CaptureFailure { golden, capture, comparison, file, .. } = failure;
+    let (lines, _) = split_lines(capture);
+    let rows: Vec<Row> = comparison.edits.iter().copied().map(Row::from).collect();
+    let palette = Palette::new(colour);
+    let mut text = String::new();
+    let title = |text: &mut String, title: &str| {
+        let style = palette.title;
+        let _ = writeln!(text, "{style}{}{style:#}", escape_line(title, WIDTH_MAX));
+    };
+    if let Some(line) = rows::first_difference(&rows) {
+        title(&mut text, &format!("{}:{line}: the capture differs", golden.file));
+        table::write(failure, &rows, &lines, colour, &mut text);
+    }
+    if comparison.unfinished {
+        title(&mut text, &format!("{file}:{}: the last line has no line end", lines.len()));
+        offending(lines.last().copied(), &mut text);
+    }
+    for conflict in comparison.conflicts.iter().take(FINDINGS_MAX) {
+        let here = conflict.here();
+        let whole = format!("{}:{}: {conflict}", here.golden, here.golden_line);
+        let (first, places) = whole.split_once('\n').unwrap_or((&whole, ""));
+        title(&mut text, first);
+        for place in places.lines() {
+            let _ = writeln!(text, "{}", escape_line(place, WIDTH_MAX));
+        }
+    }
+    more(comparison.conflicts.len(), "conflicts of names", &mut text);
+    for violation in comparison.violations.iter().take(FINDINGS_MAX) {
+        title(&mut text, &format!("{file}:{}: {}", violation.line, violation.message));
+        offending(violation.line.checked_sub(1).and_then(|at| lines.get(at)).copied(), &mut text);
+    }
+    more(comparison.violations.len(), "broken rules", &mut text);
+    let _ = writeln!(text, "  capture: {file}");
+    text
+}
+
+/// The line of the capture that breaks a rule.
+fn offending(line: Option<&[u8]>, text: &mut String) {
+    if let Some(bytes) = line {
+        let line = Line::of_capture(bytes, 0);
+        let words: String = line.words.iter().map(|word| word.text.as_str()).collect();
+        let _ = writeln!(text, "    {words}{}", line.suffix());
+    }
+}
+
+fn more(count: usize, what: &str, text: &mut String) {
+    if count > FINDINGS_MAX {
+        let _ = writeln!(text, "... and {} more {what}", count - FINDINGS_MAX);
+    }
+}
