@@ -187,3 +187,77 @@ fn a_shell_takes_commands_from_a_pipe() {
     assert!(output.status.success(), "{text}");
     assert!(text.contains("42 is the answer") && text.contains("/sys/kernel/tracing"), "{text}");
 }
+
+fn goldens(project: &TestProject) -> String {
+    std::fs::read_to_string(project.root.join("cases/t/out.golden")).expect("a golden")
+}
+
+/// `CI` may be set around the tests, and a person's commands are what is tested here.
+fn by_hand(project: &TestProject, arguments: &[&str]) -> (i32, String) {
+    let output = goldtrace(project, arguments).env_remove("CI").output().expect("runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().expect("a status"), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn a_golden_is_written_from_the_last_run_and_only_when_it_must_change() {
+    lab();
+    let case = "title: T\nguests: [x86_64]\nsteps:\n  - run: echo right; cat /proc/version > /dev/null\n    capture: out\n";
+    let project = TestProject::new(case, &[("out", "wrong\n")]);
+    let (status, text) = by_hand(&project, &["bless"]);
+    assert!(status == 1 && text.contains("there is no last run"), "{text}");
+    assert_eq!(by_hand(&project, &["run"]).0, 1);
+    let (status, text) = output(&project, &["bless"]);
+    if std::env::var_os("CI").is_some() {
+        assert!(status == 2 && text.contains("not by CI"), "{text}");
+        assert_eq!(goldens(&project), "#@ golden v1\nwrong\n");
+    }
+    let (status, text) = by_hand(&project, &["bless"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(goldens(&project).contains(" capture=out steps=") && goldens(&project).ends_with("\nright\n"));
+    assert_eq!(by_hand(&project, &["run"]).0, 0);
+    let (_, text) = by_hand(&project, &["bless"]);
+    assert!(text.contains("t: unchanged"), "{text}");
+
+    // An edited case leaves its golden and its artefacts behind.
+    project.write("cases/t/case.yaml", case.replace("right;", "right  ;").as_bytes());
+    let (_, text) = by_hand(&project, &["bless"]);
+    assert!(text.contains("the case has changed since the last run"), "{text}");
+    let (status, text) = by_hand(&project, &["lint"]);
+    assert!(
+        status == 1 && text.contains("the case's steps have changed since this golden was written"),
+        "{text}"
+    );
+    let (status, text) = by_hand(&project, &["run"]);
+    assert!(status == 0 && text.contains("warning: cases/t/out.golden:1"), "{text}");
+    let in_ci = goldtrace(&project, &["run"]).env("CI", "true").output().expect("runs");
+    assert_eq!(in_ci.status.code(), Some(2));
+}
+
+#[test]
+fn nothing_is_blessed_after_an_error_or_a_complaint() {
+    lab();
+    for (script, why) in [
+        ("echo a; exit 3", "the trial was an error: exit status 3"),
+        ("echo a; echo '<4>BUG: made up' > /dev/kmsg", "the kernel complained: BUG: made up"),
+    ] {
+        let case = format!("title: T\nguests: [x86_64]\nsteps:\n  - run: \"{script}\"\n    capture: out\n");
+        let project = TestProject::new(&case, &[("out", "wrong\n")]);
+        by_hand(&project, &["run"]);
+        let (status, text) = by_hand(&project, &["bless"]);
+        assert!(status == 1 && text.contains(why), "{text}");
+        assert_eq!(goldens(&project), "#@ golden v1\nwrong\n");
+    }
+}
+
+#[test]
+fn a_missing_golden_is_written_by_a_run_that_blesses() {
+    lab();
+    let project =
+        TestProject::new("title: T\nguests: [ppc64le]\nsteps:\n  - run: uname -m\n    capture: out\n", &[]);
+    assert_refused(&project, &["run"], &["out.golden` cannot be read", "goldtrace run --bless"]);
+    let (status, text) = by_hand(&project, &["run", "--bless"]);
+    assert_eq!(status, 0, "{text}");
+    assert!(goldens(&project).ends_with("\nppc64le\n"));
+    assert_eq!(by_hand(&project, &["run"]).0, 0);
+}

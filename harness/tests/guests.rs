@@ -224,3 +224,36 @@ fn a_case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
     assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
     assert!(text.contains("has no CONFIG_NO_SUCH_THING"), "{text}");
 }
+
+const EXCUSE: &str = "xfail:\n  - capture: out\n    lines: [2]\n    reason: the kernel says wrong\n";
+
+#[test]
+fn an_excused_fault_is_told_and_its_end_is_a_failure() {
+    let case = |text: &str| format!("{}{EXCUSE}", script(text, "5s"));
+    let run = |text: &str| TestProject::new(&case(text), &[("out", "right\nrest\n")]).run("x86_64", lab());
+    let finished = run("echo wrong; echo rest");
+    assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
+    assert!(shown(&finished).contains("the kernel says wrong"));
+    let finished = run("echo right; echo rest");
+    assert!(matches!(finished.outcome, Outcome::Xpass { .. }), "{}", shown(&finished));
+    assert!(shown(&finished).contains("case.yaml:8: the excused fault is not there: remove the excuse"));
+    assert_fail(&run("echo wrong; echo rest; echo more"), &["+more"]);
+}
+
+#[test]
+fn an_expected_death_is_told_and_a_life_is_a_failure() {
+    let case = |text: &str, symbol: &str| {
+        let expect = format!("expect:\n  death: panic\n  symbol: {symbol}\n  reason: it dies\n");
+        format!("{}{expect}", script(text, "5s"))
+    };
+    for guest in GUESTS {
+        let run = |text: &str, symbol: &str| {
+            TestProject::new(&case(text, symbol), &[("out", "")]).run(guest, lab())
+        };
+        let finished = run("echo c > /proc/sysrq-trigger", "sysrq_handle_crash");
+        assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
+        assert_fail(&run("echo c > /proc/sysrq-trigger", "vpa_dtl_event_add"), &["the kernel panicked"]);
+        let finished = run("true", "sysrq_handle_crash");
+        assert!(matches!(finished.outcome, Outcome::Xpass { .. }), "{}", shown(&finished));
+    }
+}

@@ -8,6 +8,7 @@
 mod excuse;
 mod find;
 mod model;
+mod names;
 mod read;
 
 pub use excuse::{Excuse, ExpectedDeath, explains};

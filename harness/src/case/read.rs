@@ -9,6 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::excuse::{Excuse, ExpectedDeath};
 use super::find::GOLDEN_EXTENSION;
 use super::model::{Action, Capture, Case, CaseId, Step};
+use super::names;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::golden::{Condition, Golden, HEAD};
 use crate::guest::GuestName;
@@ -47,6 +48,7 @@ pub(super) fn read_case(
     let case = context.case(id, file, document.root(), guests);
     let mut faults = context.reader.into_faults();
     faults.extend(context.golden_faults);
+    faults.extend(case.iter().flat_map(|case| names::faults(&case.steps)));
     (case, context.captures, faults)
 }
 

@@ -5,8 +5,10 @@ use clap::{Args, ValueEnum};
 
 use super::status::Stop;
 use crate::case::{self, Case, MissingGolden};
+use crate::diagnostic::Diagnostic;
 use crate::guest::{self, Guest, GuestName};
 use crate::image::{Builder, Patch, Refresh, SourcesFile, Store};
+use crate::lint;
 use crate::project::Project;
 use crate::qemu::Wanted;
 use crate::report::Progress;
@@ -69,6 +71,16 @@ impl Inputs {
         let cases = case::load_all(project, &names, missing)
             .map_err(|found| faults.extend(found))
             .unwrap_or_default();
+        // A case that is edited before it is run again has no other golden yet. In CI nobody reads
+        // a warning.
+        let stale: Vec<Diagnostic> = cases.iter().flat_map(lint::stale).collect();
+        if missing == MissingGolden::IsAFault && std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
+            faults.extend(stale);
+        } else {
+            for Diagnostic { file, span, message, .. } in stale {
+                anstream::eprintln!("warning: {file}:{}: {message}", span.line);
+            }
+        }
         match sources {
             Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases }),
             _ => Err(Stop::Faults(faults)),
