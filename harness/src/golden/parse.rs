@@ -105,18 +105,14 @@ impl Golden {
         let text =
             std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(file, bytes, error.valid_up_to())])?;
         let mut lines = text.split('\n').collect::<Vec<_>>();
-        let last = lines.pop().unwrap_or_default();
+        let unfinished = lines.pop().filter(|last| !last.is_empty());
+        lines.extend(unfinished);
         let mut parser = Parser { file, lines, faults: Vec::new(), names: BTreeMap::new() };
-        let head = parser.head(text);
-        if !last.is_empty() {
-            let at = parser.lines.len() + 1;
-            parser.lines.push(last);
-            parser.fault(
-                at,
-                last.len()..last.len(),
-                "the last line has no end",
-                Some("end the file with a newline"),
-            );
+        let head = parser.head();
+        if let Some(last) = unfinished {
+            let at = parser.lines.len();
+            let help = Some("end the file with a newline");
+            parser.fault(at, last.len()..last.len(), "the last line has no end", help);
         }
         let nodes = parser.nodes();
         match head {
@@ -214,11 +210,10 @@ impl Parser<'_> {
         self.fault(line, 0..length, message, help);
     }
 
-    fn head(&mut self, text: &str) -> Option<Head> {
-        let first = self.lines.first().copied().unwrap_or(text);
-        match Head::parse(first) {
+    fn head(&mut self) -> Option<Head> {
+        match Head::parse(self.lines.first().copied().unwrap_or_default()) {
             Ok(head) => Some(head),
-            Err(_) if text.is_empty() => {
+            Err(_) if self.lines.is_empty() => {
                 self.fault(1, 0..0, "the golden is empty", Some(&Head::help()));
                 None
             }
@@ -545,6 +540,10 @@ mod tests {
     fn an_empty_file_is_no_golden() {
         assert_eq!(faults(b""), ["1:1 the golden is empty"]);
         assert_eq!(faults(b"#@ golden v1"), ["1:13 the last line has no end"]);
+        assert_eq!(
+            faults(b"#@ golden v1 cas=x"),
+            ["1:14 unknown key `cas`", "1:19 the last line has no end"]
+        );
     }
 
     #[test]
