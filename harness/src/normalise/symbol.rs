@@ -28,6 +28,8 @@ pub(super) fn scan(line: &[u8], text: Range<usize>, offset: Offset, found: &mut 
         let Some(word) = words.some(is_word) else { return };
         if let Some(end) = symbol_end(line, &word, offset) {
             let start = bracketed(line, text.start..word.start).unwrap_or(word.start);
+            // Its address may have looked like a hashed pointer until the name came.
+            found.truncate(found.len() - usize::from(found.last().is_some_and(|token| token.end > start)));
             found.push(Token::new(start..end, TokenKind::Sym));
             words.at = end;
         } else if is_hashed(&line[word.clone()]) {
@@ -110,6 +112,7 @@ mod tests {
         assert_eq!(all("func=hvc_init+0x0/0x44 ret=0"), ["hvc_init+0x0/0x44"]);
         assert_eq!(all("at a.isra.0+0x1/0x2 [mod], b+0x3/0x4"), ["a.isra.0+0x1/0x2", "b+0x3/0x4"]);
         assert_eq!(all("[ffffffff8143914f] open+0x2f/0xc0"), ["[ffffffff8143914f] open+0x2f/0xc0"]);
+        assert_eq!(all("[000000000000002d] open+0x2f/0xc0"), ["[000000000000002d] open+0x2f/0xc0"]);
         assert_eq!(
             all("run+0x1/0x2 <c0000000000f8094> <-up <c0000000000f8098>"),
             ["run+0x1/0x2 <c0000000000f8094>", "up <c0000000000f8098>"]
