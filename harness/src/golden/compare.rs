@@ -5,8 +5,8 @@ use std::io::BufRead;
 use super::align::{Lines, Program, Step, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
-use super::parse::Golden;
 use super::select::select;
+use super::tree::Golden;
 use crate::normalise::{Format, Violation};
 
 /// One line of a comparison. Lines count from 1.

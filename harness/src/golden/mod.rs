@@ -18,11 +18,12 @@ mod parse;
 mod pattern;
 mod print;
 mod select;
+mod tree;
 
 pub use bindings::{Bindings, Conflict, Place};
 pub use compare::{Comparison, Edit, compare, split_lines};
 pub use condition::{ARCHS, Condition, FEATURES, Facts, Relation};
 pub use head::{HEAD, Head};
 pub use hole::{Hole, Namespace, Nanoseconds, Operand};
-pub use parse::{Expression, Golden, Node, NodeKind};
 pub use pattern::{Pattern, Segment};
+pub use tree::{Expression, Golden, Node, NodeKind};

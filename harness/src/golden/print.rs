@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::parse::{Expression, Golden, Node, NodeKind};
+use super::tree::{Expression, Golden, Node, NodeKind};
 
 impl fmt::Display for Golden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,8 @@
 //! What a golden expects of one guest: its conditions decided, its blocks in a row.
 
 use super::condition::Facts;
-use super::parse::{Expression, Golden, Node, NodeKind};
 use super::pattern::Pattern;
+use super::tree::{Expression, Golden, Node, NodeKind};
 
 /// A line that is expected.
 #[derive(Debug, Clone, Copy)]
