@@ -1,6 +1,6 @@
 //! A golden against a capture.
 
-use super::align::{Lines, Program, Step, align};
+use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
 use super::parse::Golden;
@@ -58,11 +58,15 @@ impl Comparison {
 
 /// The lines of a capture without their ends, and whether the last one has none.
 pub fn split_lines(capture: &[u8]) -> (Vec<&[u8]>, bool) {
-    let mut lines: Vec<&[u8]> = capture.split(|b| *b == b'\n').collect();
-    let last = lines.pop().unwrap_or_default();
-    let unfinished = !last.is_empty();
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', capture) {
+        lines.push(&capture[start..end]);
+        start = end + 1;
+    }
+    let unfinished = start < capture.len();
     if unfinished {
-        lines.push(last);
+        lines.push(&capture[start..]);
     }
     (lines, unfinished)
 }
@@ -90,29 +94,17 @@ pub fn compare(
     }
     violations.sort_by_key(|violation| violation.line);
 
-    let (steps, same_shape) = align(&program, &lines);
+    let Alignment { edits, named, same_shape } = align(&program, &lines);
     let mut conflicts = Vec::new();
-    let edits = steps
-        .into_iter()
-        .map(|step| match step {
-            Step::GoldenOnly(golden) => Edit::Missing { golden },
-            Step::LineOnly(line) => Edit::Unexpected { capture: line + 1 },
-            Step::Passed(line) => Edit::Passed { capture: line + 1 },
-            Step::Both(row, line) => {
-                if row.pattern.as_literal().is_none() {
-                    let place =
-                        Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
-                    let text = lines.text(line);
-                    let held = row.pattern.held(text, &lines.tokens(line)).unwrap_or_default();
-                    for (hole, span) in row.pattern.holes().zip(held) {
-                        let value = String::from_utf8_lossy(text[span].trim_ascii());
-                        conflicts.extend(bindings.meet(hole, &value, &place).err().map(|c| *c));
-                    }
-                }
-                Edit::Same { golden: row.line, capture: line + 1 }
-            }
-        })
-        .collect();
+    for (row, line) in named {
+        let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
+        let text = lines.text(line);
+        let held = row.pattern.held(text, &lines.tokens(line)).unwrap_or_default();
+        for (hole, span) in row.pattern.holes().zip(held) {
+            let value = String::from_utf8_lossy(text[span].trim_ascii());
+            conflicts.extend(bindings.meet(hole, &value, &place).err().map(|c| *c));
+        }
+    }
     Comparison { edits, same_shape, conflicts, violations, unfinished }
 }
 
