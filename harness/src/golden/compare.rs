@@ -1,8 +1,6 @@
 //! A golden against a capture.
 
-use std::io::BufRead;
-
-use super::align::{Lines, Program, Step, align};
+use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
 use super::select::select;
@@ -61,16 +59,15 @@ impl Comparison {
 /// The lines of a capture without their ends, and whether the last one has none.
 pub fn split_lines(capture: &[u8]) -> (Vec<&[u8]>, bool) {
     let mut lines = Vec::new();
-    let mut rest = capture;
-    while !rest.is_empty() {
-        // The search of the standard library is fast in a debug build, too; memory is always read.
-        let mut after = rest;
-        let length = after.skip_until(b'\n').unwrap_or(rest.len());
-        let line = &rest[..length];
-        lines.push(line.strip_suffix(b"\n").unwrap_or(line));
-        rest = after;
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'\n', capture) {
+        lines.push(&capture[start..end]);
+        start = end + 1;
     }
-    let unfinished = !capture.is_empty() && !capture.ends_with(b"\n");
+    let unfinished = start < capture.len();
+    if unfinished {
+        lines.push(&capture[start..]);
+    }
     (lines, unfinished)
 }
 
@@ -97,29 +94,17 @@ pub fn compare(
     }
     violations.sort_by_key(|violation| violation.line);
 
-    let (steps, same_shape) = align(&program, &lines);
+    let Alignment { edits, named, same_shape } = align(&program, &lines);
     let mut conflicts = Vec::new();
-    let edits = steps
-        .into_iter()
-        .map(|step| match step {
-            Step::GoldenOnly(golden) => Edit::Missing { golden },
-            Step::LineOnly(line) => Edit::Unexpected { capture: line + 1 },
-            Step::Passed(line) => Edit::Passed { capture: line + 1 },
-            Step::Both(row, line) => {
-                if row.pattern.as_literal().is_none() {
-                    let place =
-                        Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
-                    let text = lines.text(line);
-                    let held = row.pattern.held(text, &lines.tokens(line)).unwrap_or_default();
-                    for (hole, span) in row.pattern.holes().zip(held) {
-                        let value = String::from_utf8_lossy(text[span].trim_ascii());
-                        conflicts.extend(bindings.meet(hole, &value, &place).err().map(|c| *c));
-                    }
-                }
-                Edit::Same { golden: row.line, capture: line + 1 }
-            }
-        })
-        .collect();
+    for (row, line) in named {
+        let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
+        let text = lines.text(line);
+        let held = row.pattern.held(text, &lines.tokens(line)).unwrap_or_default();
+        for (hole, span) in row.pattern.holes().zip(held) {
+            let value = String::from_utf8_lossy(text[span].trim_ascii());
+            conflicts.extend(bindings.meet(hole, &value, &place).err().map(|c| *c));
+        }
+    }
     Comparison { edits, same_shape, conflicts, violations, unfinished }
 }
 

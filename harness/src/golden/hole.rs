@@ -62,7 +62,8 @@ pub struct Nanoseconds(pub u64);
 #[derive(Debug, Clone)]
 pub struct Pattern {
     source: String,
-    regex: Regex,
+    /// On the heap, as it is large and rare, and each piece of a line is as large as the largest.
+    regex: Box<Regex>,
 }
 
 impl PartialEq for Pattern {
@@ -84,7 +85,7 @@ impl Pattern {
         // The source must stand alone: `a)(b` would be valid inside the brackets only.
         Regex::new(source).map_err(|e| error(e.to_string()))?;
         let regex = Regex::new(&format!("^(?:{source})")).map_err(|e| error(e.to_string()))?;
-        Ok(Pattern { source: source.to_owned(), regex })
+        Ok(Pattern { source: source.to_owned(), regex: Box::new(regex) })
     }
 
     /// How many bytes at the start of `text` it matches; `None` for no match.

@@ -47,7 +47,8 @@ impl Pattern {
 
     /// Read a line.
     pub(super) fn parse(line: &str) -> Result<Pattern, PatternFault> {
-        let mut segments: Vec<Segment> = Vec::new();
+        // A long golden is held as pieces: each takes what it needs.
+        let mut segments: Vec<Segment> = Vec::with_capacity(2 * line.matches(OPEN).count() + 1);
         let mut literal = String::new();
         let mut rest_at = None;
         let mut at = 0;
@@ -129,6 +130,11 @@ impl Pattern {
         })
     }
 
+    /// Whether a hole binds a name or refers to one.
+    pub fn has_names(&self) -> bool {
+        self.holes().any(|hole| hole.binds().or(hole.uses()).is_some())
+    }
+
     /// Whether the line has the pattern's shape: its literal text, and in each hole something of
     /// the right kind. Names are left aside.
     pub fn matches(&self, line: &[u8], tokens: &[Token]) -> bool {
@@ -143,12 +149,10 @@ impl Pattern {
     }
 
     fn walk(&self, line: &[u8], tokens: &[Token], mut visit: impl FnMut(&Hole, Range<usize>)) -> bool {
-        let rest = self.segments.iter().position(|segment| *segment == Segment::Hole(Hole::Rest));
-        let Some(rest) = rest else {
-            return walk_from(&self.segments, 0, line, tokens, &mut visit) == Some(line.len());
+        let Some((start, after)) = walk_from(&self.segments, 0, line, tokens, &mut visit) else {
+            return false;
         };
-        let (before, after) = (&self.segments[..rest], &self.segments[rest + 1..]);
-        let Some(start) = walk_from(before, 0, line, tokens, &mut visit) else { return false };
+        let Some((_, after)) = after.split_first() else { return start == line.len() };
         // What follows must reach the line's end: the first place from which it does is taken.
         let end = match after {
             [] => Some(line.len()),
@@ -157,7 +161,7 @@ impl Pattern {
                 .checked_sub(text.len())
                 .filter(|at| *at >= start && line.ends_with(text.as_bytes())),
             _ => (start..=line.len())
-                .find(|at| walk_from(after, *at, line, tokens, &mut |_, _| ()) == Some(line.len())),
+                .find(|at| walk_from(after, *at, line, tokens, &mut |_, _| ()) == Some((line.len(), &[]))),
         };
         let Some(end) = end else { return false };
         visit(&Hole::Rest, start..end);
@@ -166,16 +170,18 @@ impl Pattern {
     }
 }
 
-/// Match pieces one after the other from `at` on; where the last one ends.
-fn walk_from(
-    segments: &[Segment],
+/// Match pieces one after the other from `at` on, up to a `{{..}}`: where the last one ends, and the
+/// pieces from the `{{..}}` on.
+fn walk_from<'s>(
+    segments: &'s [Segment],
     mut at: usize,
     line: &[u8],
     tokens: &[Token],
     visit: &mut impl FnMut(&Hole, Range<usize>),
-) -> Option<usize> {
-    for segment in segments {
+) -> Option<(usize, &'s [Segment])> {
+    for (index, segment) in segments.iter().enumerate() {
         match segment {
+            Segment::Hole(Hole::Rest) => return Some((at, &segments[index..])),
             Segment::Literal(text) => {
                 if !line[at..].starts_with(text.as_bytes()) {
                     return None;
@@ -189,11 +195,11 @@ fn walk_from(
             }
         }
     }
-    Some(at)
+    Some((at, &[]))
 }
 
 /// Where what stands in a hole that begins at `at` ends.
-fn hole_end(hole: &Hole, at: usize, line: &[u8], tokens: &[Token]) -> Option<usize> {
+pub(super) fn hole_end(hole: &Hole, at: usize, line: &[u8], tokens: &[Token]) -> Option<usize> {
     match hole {
         Hole::Token { kind, .. } => token_end(*kind, at, line, tokens),
         Hole::After { .. } => token_end(TokenKind::Ts, at, line, tokens),
@@ -234,7 +240,8 @@ fn bare_number_end(at: usize, line: &[u8]) -> Option<usize> {
 
 fn push_literal(segments: &mut Vec<Segment>, literal: &mut String) {
     if !literal.is_empty() {
-        segments.push(Segment::Literal(std::mem::take(literal)));
+        segments.push(Segment::Literal(literal.clone()));
+        literal.clear();
     }
 }
 

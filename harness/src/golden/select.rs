@@ -15,11 +15,21 @@ pub(super) struct Row<'g> {
 /// A part of what is expected.
 #[derive(Debug, Clone)]
 pub(super) enum Slot<'g> {
-    Line(Row<'g>),
+    /// Lines one after the other, as nodes that are lines.
+    Lines(&'g [Node]),
     Optional(Row<'g>),
-    Any { line: usize, least: usize, most: Option<usize> },
-    Repeat { least: usize, rows: Vec<Row<'g>> },
-    Unordered { rows: Vec<Row<'g>> },
+    Any {
+        line: usize,
+        least: usize,
+        most: Option<usize>,
+    },
+    Repeat {
+        least: usize,
+        rows: Vec<Row<'g>>,
+    },
+    Unordered {
+        rows: Vec<Row<'g>>,
+    },
 }
 
 /// What is expected of one guest.
@@ -38,9 +48,10 @@ pub(super) fn select<'g>(golden: &'g Golden, facts: &Facts) -> Selected<'g> {
 }
 
 fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
-    for Node { line, kind, .. } in nodes {
+    for run in nodes.chunk_by(|a, b| row(a).is_some() && row(b).is_some()) {
+        let [Node { line, kind, .. }, ..] = run else { continue };
         match kind {
-            NodeKind::Line(pattern) => selected.slots.push(Slot::Line(Row { line: *line, pattern })),
+            NodeKind::Line(_) => selected.slots.push(Slot::Lines(run)),
             NodeKind::Optional { pattern, .. } => {
                 selected.slots.push(Slot::Optional(Row { line: line + 1, pattern }));
             }
@@ -82,9 +93,17 @@ fn any(line: usize, least: usize, most: Option<usize>, selected: &mut Selected<'
 fn rows<'g>(block: &'g [Node], facts: &Facts) -> Vec<Row<'g>> {
     let mut selected = Selected::default();
     add(block, facts, &mut selected);
-    let row = |slot| match slot {
-        Slot::Line(row) => Some(row),
-        _ => None,
+    let rows = |slot| match slot {
+        Slot::Lines(nodes) => nodes,
+        _ => &[],
     };
-    selected.slots.into_iter().filter_map(row).collect()
+    selected.slots.into_iter().flat_map(rows).filter_map(row).collect()
+}
+
+/// The row of a node that is a line.
+pub(super) fn row(node: &Node) -> Option<Row<'_>> {
+    match &node.kind {
+        NodeKind::Line(pattern) => Some(Row { line: node.line, pattern }),
+        _ => None,
+    }
 }

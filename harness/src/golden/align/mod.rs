@@ -3,109 +3,69 @@
 //! What is expected becomes a small [`program`]. [`follow`] runs it over the capture and finds, in
 //! one pass, whether there is an alignment without a line left over: that alone is the verdict on
 //! shape. When there is none, [`nearest`] finds one with few lines left over, for showing.
-//! Names are left aside here.
+//! What names mean is left aside here.
 
+mod assign;
+mod classes;
 mod follow;
+mod head;
+mod lines;
 mod nearest;
 mod program;
+mod table;
 
+use super::compare::Edit;
 use super::select::Row;
-use crate::normalise::{Format, Token};
 
+pub(super) use lines::Lines;
 pub(super) use program::Program;
 
-/// The lines of a capture, with their tokens at hand.
-pub(super) struct Lines<'c> {
-    texts: &'c [&'c [u8]],
-    format: Format,
+/// An alignment, as far as it has come.
+#[derive(Debug)]
+pub(super) struct Alignment<'g> {
+    /// Every line of both, in order.
+    pub(super) edits: Vec<Edit>,
+    /// The rows that name what they hold, each with its line (from 0), in order. They are told from
+    /// the others while their patterns are at hand.
+    pub(super) named: Vec<(Row<'g>, usize)>,
+    /// No line is left over.
+    pub(super) same_shape: bool,
 }
 
-impl<'c> Lines<'c> {
-    pub(super) fn new(texts: &'c [&'c [u8]], format: Format) -> Lines<'c> {
-        Lines { texts, format }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.texts.len()
-    }
-
-    pub(super) fn text(&self, line: usize) -> &'c [u8] {
-        self.texts[line]
-    }
-
-    pub(super) fn tokens(&self, line: usize) -> Vec<Token> {
-        self.format.tokens(self.texts[line])
-    }
-
-    /// Whether a line has the shape of a row.
-    fn fits(&self, row: &Row<'_>, line: usize) -> bool {
-        // A line without holes needs no tokens, and most lines of most goldens are such.
-        match row.pattern.as_literal() {
-            Some(literal) => literal == self.texts[line],
-            None => row.pattern.matches(self.texts[line], &self.tokens(line)),
-        }
-    }
-}
-
-/// One step of an alignment. Lines of the capture count from 0.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'g> {
+// Lines of the capture count from 0 here, and from 1 in an edit.
+impl<'g> Alignment<'g> {
     /// The row and the line belong together.
-    Both(Row<'g>, usize),
+    fn both(&mut self, row: Row<'g>, line: usize) {
+        self.edits.push(Edit::Same { golden: row.line, capture: line + 1 });
+        if row.pattern.has_names() {
+            self.named.push((row, line));
+        }
+    }
+
     /// Nothing in the capture belongs to the golden's line of this number.
-    GoldenOnly(usize),
+    fn missing(&mut self, golden: usize) {
+        self.edits.push(Edit::Missing { golden });
+    }
+
     /// Nothing in the golden belongs to the line.
-    LineOnly(usize),
+    fn unexpected(&mut self, line: usize) {
+        self.edits.push(Edit::Unexpected { capture: line + 1 });
+    }
+
     /// The line is passed over by `#@ any`.
-    Passed(usize),
-}
-
-/// The alignment of a program with a capture, and whether no line is left over.
-pub(super) fn align<'g>(program: &Program<'g>, lines: &Lines<'_>) -> (Vec<Step<'g>>, bool) {
-    match follow::follow(program, lines) {
-        Some(steps) => (steps, true),
-        None => (nearest::nearest(program, lines), false),
+    fn passed(&mut self, line: usize) {
+        self.edits.push(Edit::Passed { capture: line + 1 });
     }
 }
 
-/// For each row the line that it takes when rows may stand in any order, as far as that goes.
-fn assign(rows: &[Row<'_>], from: usize, to: usize, lines: &Lines<'_>) -> Vec<Option<usize>> {
-    let mut row_of: Vec<Option<usize>> = vec![None; to - from];
-    for row in 0..rows.len() {
-        let mut tried = vec![false; to - from];
-        augment(rows, row, from, lines, &mut row_of, &mut tried);
+/// The alignment of a program with a capture.
+pub(super) fn align<'g>(program: &Program<'g>, lines: &Lines<'_>) -> Alignment<'g> {
+    let edits = Vec::with_capacity(lines.len());
+    let mut found = Alignment { edits, named: Vec::new(), same_shape: true };
+    let head = head::head(program, lines, &mut found);
+    found.same_shape = follow::follow(program, lines, head, &mut found);
+    if !found.same_shape {
+        nearest::nearest(program, lines, head, &mut found);
     }
-    let mut line_of = vec![None; rows.len()];
-    for (at, row) in row_of.iter().enumerate() {
-        if let Some(row) = row {
-            line_of[*row] = Some(from + at);
-        }
-    }
-    line_of
-}
-
-/// Find a line for `row`, moving other rows to other lines where that makes room.
-fn augment(
-    rows: &[Row<'_>],
-    row: usize,
-    from: usize,
-    lines: &Lines<'_>,
-    row_of: &mut [Option<usize>],
-    tried: &mut [bool],
-) -> bool {
-    for at in 0..row_of.len() {
-        if tried[at] || !lines.fits(&rows[row], from + at) {
-            continue;
-        }
-        tried[at] = true;
-        let free = match row_of[at] {
-            None => true,
-            Some(other) => augment(rows, other, from, lines, row_of, tried),
-        };
-        if free {
-            row_of[at] = Some(row);
-            return true;
-        }
-    }
-    false
+    found
 }

@@ -1,32 +1,20 @@
-//! `goldtrace bench`.
+//! `goldtrace bench boot`.
 
 use std::time::{Duration, Instant};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
-use super::options::{Guests, Images, Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::super::options::{Guests, Images, Inputs, Place};
+use super::super::status::{ExitStatus, Stop};
+use super::{median, spread};
 use crate::agent::Session;
 use crate::case::MissingGolden;
 use crate::image::Refresh;
 use crate::qemu::{Console, Event, Mode};
 use crate::run::{self, Lab};
 
-/// Measurements.
 #[derive(Debug, Args)]
-pub(super) struct Bench {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, Subcommand)]
-enum What {
-    /// From QEMU's start to a ready agent, beside the bare start of the same QEMU
-    Boot(BootBench),
-}
-
-#[derive(Debug, Args)]
-struct BootBench {
+pub(super) struct BootBench {
     #[command(flatten)]
     guests: Guests,
     #[command(flatten)]
@@ -38,16 +26,8 @@ struct BootBench {
 
 const LIMIT: Duration = Duration::from_secs(90);
 
-impl Bench {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        match &self.what {
-            What::Boot(bench) => bench.run(place),
-        }
-    }
-}
-
 impl BootBench {
-    fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
@@ -127,15 +107,4 @@ impl Logs {
     fn path(&self) -> &camino::Utf8Path {
         camino::Utf8Path::from_path(self.0.path()).expect("a temporary folder has a UTF-8 name")
     }
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
-fn spread(times: &mut [Duration]) -> String {
-    let middle = median(times).as_secs_f64();
-    let (min, max) = (times[0].as_secs_f64(), times[times.len() - 1].as_secs_f64());
-    format!("{middle:.3} ({min:.3}, {max:.3})")
 }
