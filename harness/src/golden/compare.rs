@@ -4,7 +4,7 @@ use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
 use super::select::select;
-use super::tree::Golden;
+use super::tree::{Expression, Golden};
 use crate::normalise::{Format, Violation};
 
 /// One line of a comparison. Lines count from 1.
@@ -71,6 +71,28 @@ pub fn split_lines(capture: &[u8]) -> (Vec<&[u8]>, bool) {
     (lines, unfinished)
 }
 
+/// Fewer lines are no work worth a thread.
+const LINES_WORTH_A_THREAD: usize = 50_000;
+
+/// The rules of the format that the lines break, and the lines that the golden forbids, in order.
+fn broken_rules(
+    golden: &Golden,
+    absent: &[(usize, &Expression)],
+    format: Format,
+    texts: &[&[u8]],
+) -> Vec<Violation> {
+    let mut violations = format.violations(texts);
+    for (at, expression) in absent {
+        let found = texts.iter().enumerate().filter(|(_, text)| expression.regex.is_match(text));
+        violations.extend(found.map(|(line, _)| Violation {
+            line: line + 1,
+            message: format!("{}:{at} says that no line matches /{}/", golden.file, expression.source),
+        }));
+    }
+    violations.sort_by_key(|violation| violation.line);
+    violations
+}
+
 /// Compare a capture with its golden, for a guest with these facts. Names keep their meaning in
 /// `bindings` from one capture of a trial to the next.
 pub fn compare(
@@ -84,17 +106,17 @@ pub fn compare(
     let selected = select(golden, facts);
     let program = Program::new(&selected.slots);
     let lines = Lines::new(&texts, format);
-    let mut violations = format.violations(&texts);
-    for (at, expression) in &selected.absent {
-        let found = texts.iter().enumerate().filter(|(_, text)| expression.regex.is_match(text));
-        violations.extend(found.map(|(line, _)| Violation {
-            line: line + 1,
-            message: format!("{}:{at} says that no line matches /{}/", golden.file, expression.source),
-        }));
-    }
-    violations.sort_by_key(|violation| violation.line);
-
-    let Alignment { edits, named, same_shape } = align(&program, &lines);
+    let broken = || broken_rules(golden, &selected.absent, format, &texts);
+    let (violations, Alignment { edits, named, same_shape }) = if texts.len() < LINES_WORTH_A_THREAD {
+        (broken(), align(&program, &lines))
+    } else {
+        std::thread::scope(|scope| {
+            let violations = scope.spawn(broken);
+            let alignment = align(&program, &lines);
+            let violations = violations.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (violations, alignment)
+        })
+    };
     let mut conflicts = Vec::new();
     for (row, line) in named {
         let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };

@@ -9,19 +9,7 @@ use crate::golden::{HEAD, Pattern};
 use crate::normalise::Format;
 
 /// The format that the capture is compared in.
-pub(super) const FORMAT: Format = Format::Plain;
-
-/// The holes that stand for a task's name, a process, a CPU and a time. A hole covers the padding
-/// where the format's token has it; in plain text padding is literal.
-struct Holes {
-    comm: &'static str,
-    pid: &'static str,
-    cpu: &'static str,
-    time: &'static str,
-    padding: bool,
-}
-
-const HOLES: Holes = Holes { comm: "{{word}}", pid: "{{n}}", cpu: "{{n}}", time: "{{word}}", padding: false };
+pub(super) const FORMAT: Format = Format::PerfScript;
 
 /// Tasks, with their process ids.
 const TASKS: [(&str, u32); 9] = [
@@ -78,18 +66,8 @@ impl Sample {
         let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
         let mut line = format!("{name:>16} {pid:>7} [{cpu:03}] {seconds:>5}.{micros:06}: ");
         let golden = &mut self.golden;
-        let pad = |golden: &mut String, width: usize, length: usize| {
-            let width = if HOLES.padding { 0 } else { width.saturating_sub(length) };
-            let _ = write!(golden, "{:width$}", "");
-        };
-        pad(golden, 16, name.len());
-        let _ = write!(golden, "{} ", HOLES.comm);
-        pad(golden, 7, pid.to_string().len());
-        let _ = write!(golden, "{} [{}] ", HOLES.pid, HOLES.cpu);
-        pad(golden, 5, seconds.to_string().len());
-        // A word goes on to the next blank, and so it takes the colon.
-        let colon = if HOLES.time == "{{word}}" { "" } else { ":" };
-        let _ = write!(golden, "{}{colon} ", HOLES.time);
+        // A hole covers the padding of its column.
+        golden.push_str("{{comm}} {{pid}} [{{cpu}}] {{ts}}: ");
         let mut both = |text: &str, volatile: Option<u32>, after: &str| {
             let _ = write!(line, "{text}");
             golden.push_str(&Pattern::literal(text).to_string());
