@@ -204,9 +204,10 @@ struct Parser<'t> {
 
 impl Parser<'_> {
     fn fault(&self, message: &str, help: Option<&str>) -> ConditionFault {
+        let next = self.text[self.at..].chars().next().map_or(1, char::len_utf8);
         ConditionFault {
             at: self.at,
-            length: self.word().len().max(1),
+            length: self.word().len().max(next),
             message: message.to_owned(),
             help: help.map(str::to_owned),
         }

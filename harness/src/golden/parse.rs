@@ -396,6 +396,11 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_covers_whole_characters() {
+        assert_eq!(body_faults("#@ if arch == x86_64 && \u{7dc}\n#@ end\n"), ["2:25 unknown condition ``"]);
+    }
+
+    #[test]
     fn blocks_must_make_sense() {
         assert_eq!(
             body_faults("#@ any\n#@ any 1..\n"),

@@ -9,19 +9,25 @@ use crate::golden::{HEAD, Pattern};
 use crate::normalise::Format;
 
 /// The format that the capture is compared in.
-pub(super) const FORMAT: Format = Format::Plain;
+pub(super) const FORMAT: Format = Format::PerfScript;
 
-/// The holes that stand for a task's name, a process, a CPU and a time. A hole covers the padding
-/// where the format's token has it; in plain text padding is literal.
+/// The holes that stand for a task's name, a process, a CPU and a time.
 struct Holes {
     comm: &'static str,
     pid: &'static str,
     cpu: &'static str,
     time: &'static str,
-    padding: bool,
+    /// A hole covers the padding in front of its value.
+    padded: bool,
 }
 
-const HOLES: Holes = Holes { comm: "{{word}}", pid: "{{n}}", cpu: "{{n}}", time: "{{word}}", padding: false };
+const HOLES: Holes = match FORMAT {
+    Format::PerfScript => {
+        Holes { comm: "{{comm}}", pid: "{{pid}}", cpu: "{{cpu}}", time: "{{ts}}:", padded: true }
+    }
+    // In plain text a word goes on to the next blank, and so it takes the colon.
+    _ => Holes { comm: "{{word}}", pid: "{{n}}", cpu: "{{n}}", time: "{{word}}", padded: false },
+};
 
 /// Tasks, with their process ids.
 const TASKS: [(&str, u32); 9] = [
@@ -79,7 +85,7 @@ impl Sample {
         let mut line = format!("{name:>16} {pid:>7} [{cpu:03}] {seconds:>5}.{micros:06}: ");
         let golden = &mut self.golden;
         let pad = |golden: &mut String, width: usize, length: usize| {
-            let width = if HOLES.padding { 0 } else { width.saturating_sub(length) };
+            let width = if HOLES.padded { 0 } else { width.saturating_sub(length) };
             let _ = write!(golden, "{:width$}", "");
         };
         pad(golden, 16, name.len());
@@ -87,9 +93,7 @@ impl Sample {
         pad(golden, 7, pid.to_string().len());
         let _ = write!(golden, "{} [{}] ", HOLES.pid, HOLES.cpu);
         pad(golden, 5, seconds.to_string().len());
-        // A word goes on to the next blank, and so it takes the colon.
-        let colon = if HOLES.time == "{{word}}" { "" } else { ":" };
-        let _ = write!(golden, "{}{colon} ", HOLES.time);
+        let _ = write!(golden, "{} ", HOLES.time);
         let mut both = |text: &str, volatile: Option<u32>, after: &str| {
             let _ = write!(line, "{text}");
             golden.push_str(&Pattern::literal(text).to_string());
