@@ -265,7 +265,8 @@ impl Parser<'_> {
                     let start = rest_at + fault.at;
                     let end = (start + fault.length).min(text.len());
                     self.fault(at, start..end, &fault.message, fault.help.as_deref());
-                    return None;
+                    // The block is opened all the same: its `end` is not at fault.
+                    Ok(Step::Open(OpenKind::If { condition: Condition::Any(Vec::new()), then: None }))
                 }
             },
             ("else", "") => Ok(Step::Else),
@@ -389,6 +390,7 @@ mod tests {
                 "3:1 unknown hole `{{foo}}`",
                 "4:1 unknown directive `repaet`",
                 "5:1 this `end` closes nothing",
+                "6:1 this `if` has no `end`",
                 "6:15 unknown `x86`",
                 "7:1 this `repeat` has no `end`",
             ]

@@ -11,6 +11,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem::Finder;
+
 use super::clock::{Clocks, Time};
 use super::cursor::{colons, integer, is_digit, is_hex, right_aligned, run_start};
 use super::symbol::{self, ADDRESS, Offset};
@@ -134,7 +136,9 @@ fn place(line: &[u8], from: usize) -> Option<Range<usize>> {
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut clocks = Clocks::default();
-    for (at, line) in lines.iter().enumerate() {
+    // Few lines of most captures are such, and to find none is quicker than to read a head.
+    let dispatch = Finder::new(DISPATCH);
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| dispatch.find(line).is_some()) {
         let Some(head) = Head::read(line).filter(|head| is_dispatch(&line[head.text..])) else { continue };
         let cpu = head.cpu.and_then(|span| number(&line[span]));
         let time = Time::read(line[head.time].trim_ascii_start());

@@ -3,6 +3,9 @@
 //! Everything else an event prints is literal: its numbers are what a golden is about.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use super::cursor::{Cursor, is_hex};
 use super::{Token, TokenKind};
@@ -19,8 +22,21 @@ pub(super) enum Offset {
     SizeOrNot,
 }
 
+/// How hashed pointers begin.
+const HASHED: &[u8] = b"00000000";
+
+/// Whether a text may hold a symbol or a pointer. Most hold none, and to see that is far quicker than
+/// to read words.
+fn may_hold(text: &[u8]) -> bool {
+    static FINDER: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(HASHED));
+    memchr::memchr2(b'+', b'<', text).is_some() || FINDER.find(text).is_some()
+}
+
 /// Add the symbols and pointers of `line[text]` to `found`, in order.
 pub(super) fn scan(line: &[u8], text: Range<usize>, offset: Offset, found: &mut Vec<Token>) {
+    if !may_hold(&line[text.clone()]) {
+        return;
+    }
     let line = &line[..text.end];
     let mut words = Cursor::new(line, text.start);
     loop {
@@ -42,7 +58,7 @@ pub(super) fn scan(line: &[u8], text: Range<usize>, offset: Offset, found: &mut 
 /// and one that appears where a pointer should be is a fault to see, so it stays literal.
 fn is_hashed(word: &[u8]) -> bool {
     word.len() == ADDRESS
-        && word.starts_with(b"00000000")
+        && word.starts_with(HASHED)
         && word.iter().all(|b| is_hex(*b))
         && word.iter().any(|b| *b != b'0')
 }
