@@ -1,5 +1,7 @@
 //! A golden against a capture.
 
+use std::collections::BTreeMap;
+
 use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
 use super::condition::Facts;
@@ -93,6 +95,33 @@ fn broken_rules(
     violations
 }
 
+/// Lines that `#@ unordered by /re/` takes in another order than the golden's, among those in which
+/// the expression finds the same text.
+fn out_of_order(golden: &Golden, edits: &[Edit], texts: &[&[u8]]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (range, by) in golden.streams() {
+        let mut last: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for edit in edits {
+            let Edit::Same { golden: row, capture } = *edit else { continue };
+            if !range.contains(&row) {
+                continue;
+            }
+            let Some(captures) = by.regex.captures(texts[capture - 1]) else { continue };
+            let key = captures.get(1).or(captures.get(0)).map_or(&b""[..], |found| found.as_bytes());
+            let before = last.insert(key, row).filter(|before| *before > row);
+            found.extend(before.map(|before| Violation {
+                line: capture,
+                message: format!(
+                    "of the lines with `{}`, that of {}:{before} comes before that of line {row}",
+                    String::from_utf8_lossy(key),
+                    golden.file
+                ),
+            }));
+        }
+    }
+    found
+}
+
 /// Compare a capture with its golden, for a guest with these facts. Names keep their meaning in
 /// `bindings` from one capture of a trial to the next.
 pub fn compare(
@@ -117,6 +146,8 @@ pub fn compare(
             (violations, alignment)
         })
     };
+    let mut violations = violations;
+    violations.extend(out_of_order(golden, &edits, &texts));
     let mut conflicts = Vec::new();
     for (row, line) in named {
         let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
@@ -292,6 +323,17 @@ mod tests {
         fails(body, "a\ny\nx\nq q\nz\n", "===-+=");
         // A greedy choice would give `x` to the word and find none for the other line.
         passes("#@ unordered\n{{word}}\nx\n#@ end\n", "x\ny\n", "==");
+    }
+
+    #[test]
+    fn lines_of_one_stream_keep_their_order() {
+        let body = "#@ unordered by /cpu=([0-9])/\ncpu=0 a\ncpu=0 b\ncpu=1 a\ncpu=1 b\n#@ end\n";
+        passes(body, "cpu=0 a\ncpu=1 a\ncpu=1 b\ncpu=0 b\n", "====");
+        let capture = b"cpu=1 b\ncpu=0 a\ncpu=1 a\ncpu=0 b\n";
+        let found = compare(&golden("g", body), capture, Format::Plain, &facts(), &mut Bindings::new());
+        assert!(found.same_shape && !found.passes());
+        let messages: Vec<&str> = found.violations.iter().map(|v| v.message.as_str()).collect();
+        assert_eq!(messages, ["of the lines with `1`, that of g:6 comes before that of line 5"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A golden as it is written: lines and blocks.
 
+use std::ops::RangeInclusive;
+
 use camino::Utf8PathBuf;
 use regex::bytes::Regex;
 
@@ -68,7 +70,7 @@ pub enum NodeKind {
     },
     /// `#@ unordered [by /re/]` ... `#@ end`: the lines come in any order.
     Unordered {
-        /// What tells lines apart, for showing: the first group, or the whole match.
+        /// Lines in which its first group (or all of it) matches the same text keep their order.
         by: Option<Expression>,
         /// Its lines.
         block: Vec<Node>,
@@ -91,6 +93,25 @@ impl Golden {
     pub fn patterns(&self) -> Vec<(usize, &Pattern)> {
         let mut found = Vec::new();
         collect(&self.nodes, &mut found);
+        found
+    }
+}
+
+impl Golden {
+    /// The lines of each `#@ unordered by /re/`, with its expression.
+    pub(super) fn streams(&self) -> Vec<(RangeInclusive<usize>, &Expression)> {
+        let mut found = Vec::new();
+        let mut open: Vec<&Node> = self.nodes.iter().collect();
+        while let Some(node) = open.pop() {
+            match &node.kind {
+                NodeKind::Unordered { by: Some(by), .. } => found.push((node.line..=node.end, by)),
+                NodeKind::If { then, otherwise, .. } => {
+                    open.extend(then);
+                    open.extend(otherwise.iter().flatten());
+                }
+                _ => {}
+            }
+        }
         found
     }
 }
