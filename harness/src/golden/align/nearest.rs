@@ -190,3 +190,70 @@ impl<'g> Search<'_, 'g, '_> {
 fn fits_a_table(ops: &Range<usize>, lines: &Range<usize>) -> bool {
     (ops.len() + 1).saturating_mul(lines.len() + 1) <= CELLS_MAX
 }
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+
+    use crate::golden::{Bindings, Edit, Facts, Golden, compare};
+    use crate::normalise::Format;
+
+    /// The golden's lines that are missing and the capture's that are unexpected, when `change` is
+    /// made to a capture that is too long for one table.
+    fn left_over(change: impl Fn(&mut Vec<String>)) -> (Vec<usize>, Vec<usize>) {
+        let mut golden = "#@ golden v1\n#@ optional \"it may be\"\nfirst\n".to_owned();
+        let mut capture = Vec::new();
+        for line in 0..6000 {
+            if line == 3000 {
+                golden.push_str("#@ optional \"it may be\"\nmiddle\n#@ repeat 0..\nagain\n#@ end\n");
+            }
+            golden.push_str(&format!("event {} pid={{{{n}}}} {line}\n", line % 7));
+            capture.push(format!("event {} pid={} {line}\n", line % 7, line * 3));
+        }
+        let golden = Golden::parse(Utf8Path::new("g"), golden.as_bytes()).expect("valid");
+        let verdict = |capture: &[String]| {
+            let text = capture.concat();
+            compare(&golden, text.as_bytes(), Format::Plain, &Facts::default(), &mut Bindings::new())
+        };
+        assert!(verdict(&capture).passes());
+        change(&mut capture);
+        let found = verdict(&capture);
+        assert!(!found.passes());
+        let missing = |edit: &Edit| if let Edit::Missing { golden } = edit { Some(*golden) } else { None };
+        let unexpected =
+            |edit: &Edit| if let Edit::Unexpected { capture } = edit { Some(*capture) } else { None };
+        let edits = &found.edits;
+        (edits.iter().filter_map(missing).collect(), edits.iter().filter_map(unexpected).collect())
+    }
+
+    #[test]
+    fn changes_far_apart_cost_their_own_lines() {
+        let found = left_over(|capture| {
+            capture.insert(5000, "more\n".to_owned());
+            capture[3500] = "changed\n".to_owned();
+            capture[3502] = "changed\n".to_owned();
+            capture.drain(1000..1003);
+            capture.insert(10, "more\n".to_owned());
+        });
+        // Line 4 of the golden is the first event's; five lines of directives and what they are
+        // about stand before the 3000th.
+        assert_eq!(found, (vec![1004, 1005, 1006, 3509, 3511], vec![11, 3499, 3501, 4999]));
+    }
+
+    #[test]
+    fn a_block_that_is_moved_costs_its_own_lines_twice() {
+        let (missing, unexpected) = left_over(|capture| {
+            let block: Vec<String> = capture.drain(3600..3800).collect();
+            capture.splice(5000..5000, block);
+            capture.remove(100);
+        });
+        assert_eq!(missing.len(), 201);
+        assert_eq!(unexpected.len(), 200);
+    }
+
+    #[test]
+    fn lines_that_are_reversed_cost_no_others() {
+        let (missing, unexpected) = left_over(|capture| capture[3100..5900].reverse());
+        assert_eq!((missing.len(), unexpected.len()), (2799, 2799));
+    }
+}
