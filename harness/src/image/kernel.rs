@@ -12,7 +12,6 @@ use super::kconfig::Wanted;
 use super::patch::Patch;
 use super::store::{Product, Recipe, Store, Workshop, make_dir};
 use super::watch::Watch;
-use crate::digest::text_digest;
 use crate::guest::Guest;
 use crate::process::{self, Logged, run_logged};
 use crate::project::Project;
@@ -230,13 +229,4 @@ impl Build<'_> {
         }
         Ok(())
     }
-}
-
-/// A short name for a set of patches, for showing; empty without patches.
-pub fn patched_name(patches: &[Patch]) -> String {
-    if patches.is_empty() {
-        return String::new();
-    }
-    let all: String = patches.iter().map(Patch::sha256).collect();
-    format!("+{} patch(es) {}", patches.len(), &text_digest(&all).as_str()[..8])
 }

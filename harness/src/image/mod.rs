@@ -19,7 +19,7 @@ mod watch;
 
 pub use builder::{Builder, GuestImage};
 pub use error::ImageError;
-pub use kernel::{Kernel, patched_name};
+pub use kernel::Kernel;
 pub use patch::Patch;
 pub use sources::{Refresh, Sources, SourcesFile};
 pub use store::{Product, Recipe, Store};

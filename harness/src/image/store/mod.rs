@@ -84,11 +84,6 @@ impl Store {
         &self.root
     }
 
-    /// Whether the product is there, without a look at its files.
-    pub fn has(&self, recipe: &Recipe) -> bool {
-        self.product_dir(recipe).join(MANIFEST).exists()
-    }
-
     /// The product of `recipe`: from the cache when it is there and undamaged, else made by `make`.
     ///
     /// # Errors
@@ -307,7 +302,6 @@ mod tests {
             Err(ImageError::Other("on purpose".to_owned()))
         });
         assert!(result.is_err());
-        assert!(!store.has(&recipe()));
         assert!(folder_is_empty(&store, "work") && folder_is_empty(&store, "products"));
     }
 
