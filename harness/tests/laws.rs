@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::golden::bless::{GuestNames, Namer, Observed, bless, text};
+use goldtrace::golden::bless::{GuestNames, Namer, Observed, bless};
 use goldtrace::golden::{Bindings, Comparison, Conflict, Edit, Facts, Golden, Hole, compare};
 use goldtrace::normalise::{Format, TokenKind};
 use proptest::prelude::*;
@@ -109,8 +109,8 @@ proptest! {
         let golden = blessed(&golden_of(""), &capture, format);
         prop_assume!(golden.is_some());
         let golden = golden.flatten().unwrap_or_else(|| golden_of(""));
-        prop_assert!(run(&golden, &capture, format).passes(), "{}", text(&golden));
-        prop_assert!(matches!(blessed(&golden, &capture, format), Some(None)), "{}", text(&golden));
+        prop_assert!(run(&golden, &capture, format).passes(), "{}", golden.text.as_str());
+        prop_assert!(matches!(blessed(&golden, &capture, format), Some(None)), "{}", golden.text.as_str());
     }
 
     #[test]
@@ -174,7 +174,7 @@ proptest! {
         let found = run(&golden, &joined(&changed), format);
         // A byte beside a column's padding can make the column wider or narrower: the same value.
         let same_tokens = format.tokens(&changed[line]) == tokens;
-        prop_assert!(!found.passes() || !same_tokens, "{}\n{}", text(&golden), String::from_utf8_lossy(&changed[line]));
+        prop_assert!(!found.passes() || !same_tokens, "{}\n{}", golden.text.as_str(), String::from_utf8_lossy(&changed[line]));
     }
 }
 
@@ -199,7 +199,7 @@ fn project_golden(path: &str) -> Golden {
     let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let file = root.join("cases/histogram-design").join(path);
     let bytes = std::fs::read(&file).expect("a golden");
-    Golden::parse(Utf8Path::new(path), &bytes).expect("valid")
+    Golden::parse(Utf8Path::new(path), bytes).expect("valid")
 }
 
 /// The two hist_debug goldens of the case with two histograms on one event, and their captures.
@@ -270,9 +270,11 @@ fn two_histograms_with_one_address_fail() {
 fn lines_of_newer_kernels_are_conditional() {
     let (golden, capture) = two_captures().into_iter().next().expect("two");
     let with_condition = |kernel: &str| {
-        let body: String = golden.lines[1..]
-            .iter()
-            .map(|line| {
+        let body: String = golden
+            .text
+            .numbered()
+            .skip(1)
+            .map(|(_, line)| {
                 if line.contains("function:") {
                     format!("#@ if kernel >= {kernel}\n{line}\n#@ end\n")
                 } else {

@@ -43,7 +43,7 @@ fn holes(golden: &Golden) -> impl Iterator<Item = (usize, &Hole)> {
 }
 
 fn fault(golden: &Golden, line: usize, hole: &Hole, message: String, help: Option<String>) -> Diagnostic {
-    let text = golden.lines.get(line - 1).cloned().unwrap_or_default();
+    let text = golden.text.line(line);
     let shown = hole.to_string();
     let at = text.find(&shown).unwrap_or(0);
     Diagnostic {
@@ -51,7 +51,7 @@ fn fault(golden: &Golden, line: usize, hole: &Hole, message: String, help: Optio
         span: Span { line, column: text[..at].chars().count() + 1, width: shown.chars().count() },
         message,
         help,
-        source_line: text,
+        source_line: text.to_owned(),
     }
 }
 

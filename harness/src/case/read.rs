@@ -322,7 +322,7 @@ impl Context<'_> {
                 return None;
             }
         };
-        Golden::parse(&file, &bytes).map_err(|faults| self.golden_faults.extend(faults)).ok()
+        Golden::parse(&file, bytes).map_err(|faults| self.golden_faults.extend(faults)).ok()
     }
 }
 

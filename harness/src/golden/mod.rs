@@ -18,6 +18,7 @@ mod parse;
 mod pattern;
 mod print;
 mod select;
+mod text;
 mod tree;
 
 pub use bindings::{Bindings, Conflict, Place};
@@ -26,4 +27,5 @@ pub use condition::{ARCHS, Condition, FEATURES, Facts, Relation};
 pub use head::{HEAD, Head};
 pub use hole::{Hole, Namespace, Nanoseconds, Operand};
 pub use pattern::{Pattern, Segment};
+pub use text::Text;
 pub use tree::{Expression, Golden, Node, NodeKind};

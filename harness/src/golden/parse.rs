@@ -10,6 +10,7 @@ use super::condition::Condition;
 use super::head::Head;
 use super::hole::Namespace;
 use super::pattern::Pattern;
+use super::text::Text;
 use super::tree::{Expression, Golden, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 
@@ -23,25 +24,20 @@ impl Golden {
     ///
     /// # Errors
     /// Every fault of the text, each with its place.
-    pub fn parse(file: &Utf8Path, bytes: &[u8]) -> Result<Golden, Vec<Diagnostic>> {
-        let text =
-            std::str::from_utf8(bytes).map_err(|error| vec![not_utf8(file, bytes, error.valid_up_to())])?;
-        let mut lines = text.split('\n').collect::<Vec<_>>();
-        let unfinished = lines.pop().filter(|last| !last.is_empty());
-        lines.extend(unfinished);
-        let mut parser = Parser { file, lines, faults: Vec::new(), names: BTreeMap::new() };
+    pub fn parse(file: &Utf8Path, bytes: impl Into<Vec<u8>>) -> Result<Golden, Vec<Diagnostic>> {
+        let text = String::from_utf8(bytes.into())
+            .map_err(|error| vec![not_utf8(file, error.as_bytes(), error.utf8_error().valid_up_to())])?;
+        let text = Text::new(text);
+        let mut parser = Parser { file, text: &text, faults: Vec::new(), names: BTreeMap::new() };
         let head = parser.head();
-        if let Some(last) = unfinished {
-            let at = parser.lines.len();
+        if let Some(last) = text.unfinished() {
+            let at = text.count();
             let help = Some("end the file with a newline");
             parser.fault(at, last.len()..last.len(), "the last line has no end", help);
         }
         let nodes = parser.nodes();
         match head {
-            Some(head) if parser.faults.is_empty() => {
-                let lines = parser.lines.into_iter().map(str::to_owned).collect();
-                Ok(Golden { file: file.to_owned(), head, nodes, lines })
-            }
+            Some(head) if parser.faults.is_empty() => Ok(Golden { file: file.to_owned(), head, nodes, text }),
             _ => {
                 parser.faults.sort_by_key(|fault| fault.span);
                 Err(parser.faults)
@@ -75,7 +71,7 @@ impl OpenKind {
 
 struct Parser<'a> {
     file: &'a Utf8Path,
-    lines: Vec<&'a str>,
+    text: &'a Text,
     faults: Vec<Diagnostic>,
     /// The kind of each name, and where it was seen first.
     names: BTreeMap<String, (Namespace, usize)>,
@@ -92,7 +88,7 @@ enum Step {
 
 impl Parser<'_> {
     fn fault(&mut self, line: usize, bytes: Range<usize>, message: &str, help: Option<&str>) {
-        let text = self.lines.get(line - 1).copied().unwrap_or_default();
+        let text = self.text.line(line);
         let column = text[..bytes.start].chars().count() + 1;
         let width = text[bytes].chars().count().max(1);
         self.faults.push(Diagnostic {
@@ -105,14 +101,14 @@ impl Parser<'_> {
     }
 
     fn whole_line(&mut self, line: usize, message: &str, help: Option<&str>) {
-        let length = self.lines[line - 1].len();
+        let length = self.text.line(line).len();
         self.fault(line, 0..length, message, help);
     }
 
     fn head(&mut self) -> Option<Head> {
-        match Head::parse(self.lines.first().copied().unwrap_or_default()) {
+        match Head::parse(self.text.line(1)) {
             Ok(head) => Some(head),
-            Err(_) if self.lines.is_empty() => {
+            Err(_) if self.text.count() == 0 => {
                 self.fault(1, 0..0, "the golden is empty", Some(&Head::help()));
                 None
             }
@@ -127,8 +123,7 @@ impl Parser<'_> {
         let mut open: Vec<Open> = Vec::new();
         let mut top: Vec<Node> = Vec::new();
         let mut optional: Option<(usize, String)> = None;
-        for at in 2..=self.lines.len() {
-            let text = self.lines[at - 1];
+        for (at, text) in self.text.numbered().skip(1) {
             let step = match text.strip_prefix(DIRECTIVE) {
                 None => {
                     let Some(pattern) = self.pattern(at, text) else { continue };

@@ -67,6 +67,7 @@ pub(super) mod tests {
     use super::super::head::Head;
     use super::super::pattern::Pattern;
     use super::super::pattern::tests::pattern;
+    use super::super::text::Text;
     use super::*;
 
     fn expression() -> impl Strategy<Value = Expression> {
@@ -154,12 +155,12 @@ pub(super) mod tests {
 
         #[test]
         fn print_and_parse_are_inverse(nodes in body()) {
-            let golden = Golden { file: "g".into(), head: Head::default(), nodes, lines: Vec::new() };
+            let golden = Golden { file: "g".into(), head: Head::default(), nodes, text: Text::default() };
             let text = golden.to_string();
             let parsed = Golden::parse(Utf8Path::new("g"), text.as_bytes());
             let parsed = parsed.map_err(|faults| TestCaseError::fail(format!("{text}\n{faults:?}")))?;
             prop_assert_eq!(parsed.to_string(), text.clone());
-            prop_assert_eq!(parsed.lines.join("\n") + "\n", text);
+            prop_assert_eq!(parsed.text.as_str(), text);
         }
     }
 }

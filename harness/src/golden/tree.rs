@@ -8,6 +8,7 @@ use regex::bytes::Regex;
 use super::condition::Condition;
 use super::head::Head;
 use super::pattern::Pattern;
+use super::text::Text;
 
 /// A golden.
 #[derive(Debug, Clone)]
@@ -18,8 +19,8 @@ pub struct Golden {
     pub head: Head,
     /// Everything below it, in order.
     pub nodes: Vec<Node>,
-    /// The golden's own lines, the head included, for showing.
-    pub lines: Vec<String>,
+    /// The golden's own lines, for showing.
+    pub text: Text,
 }
 
 /// A part of a golden, with its line (from 1).

@@ -65,13 +65,13 @@ fn goldens(case: &Case) -> impl Iterator<Item = &Golden> {
 }
 
 fn at_line(golden: &Golden, line: usize, message: &str) -> Diagnostic {
-    let text = golden.lines.get(line - 1).cloned().unwrap_or_default();
+    let text = golden.text.line(line);
     Diagnostic {
         file: golden.file.clone(),
         span: Span { line, column: 1, width: text.chars().count().max(1) },
         message: message.to_owned(),
         help: None,
-        source_line: text,
+        source_line: text.to_owned(),
     }
 }
 

@@ -11,20 +11,17 @@ use super::{Token, TokenKind, Violation, number};
 const WIDTH: usize = 10;
 const TOTALS: [&[u8]; 3] = [b"    Hits: ", b"    Entries: ", b"    Dropped: "];
 
-pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(name) = TOTALS.iter().find(|name| line.starts_with(name)) {
-        let rest = &line[name.len()..];
-        return number(rest)
-            .map(|_| Token::new(name.len()..line.len(), TokenKind::Number))
-            .into_iter()
-            .collect();
+        let total = number(&line[name.len()..]);
+        found.extend(total.map(|_| Token::new(name.len()..line.len(), TokenKind::Number)));
+    } else if line.starts_with(b"{ ") {
+        row_numbers(line, found);
     }
-    if line.starts_with(b"{ ") { row_numbers(line) } else { Vec::new() }
 }
 
 /// The numbers of a row: each follows `: ` and is right-aligned in ten columns, or is longer.
-fn row_numbers(line: &[u8]) -> Vec<Token> {
-    let mut found = Vec::new();
+fn row_numbers(line: &[u8], found: &mut Vec<Token>) {
     let mut at = 0;
     while let Some(colon) = line[at..].windows(2).position(|w| w == b": ") {
         let start = at + colon + 2;
@@ -38,7 +35,6 @@ fn row_numbers(line: &[u8]) -> Vec<Token> {
         }
         at = start.max(end);
     }
-    found
 }
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
@@ -119,15 +115,18 @@ fn is_sorted_by_hitcount(trigger: &[u8]) -> bool {
 fn hitcount(line: &[u8]) -> Option<u64> {
     let mark = b"hitcount: ";
     let at = line.windows(mark.len()).rposition(|w| w == mark)? + mark.len();
-    number(row_numbers(line).iter().find(|t| t.start == at)?.value(line))
+    let mut numbers = Vec::new();
+    row_numbers(line, &mut numbers);
+    number(numbers.iter().find(|t| t.start == at)?.value(line))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::normalise::Format;
 
     fn spans(line: &str) -> Vec<&str> {
-        tokens(line.as_bytes()).into_iter().map(|t| &line[t.start..t.end]).collect()
+        Format::Hist.tokens(line.as_bytes()).into_iter().map(|t| &line[t.start..t.end]).collect()
     }
 
     #[test]

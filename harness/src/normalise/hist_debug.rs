@@ -12,12 +12,10 @@ const DIGITS: usize = 16;
 /// What `%p` prints while there is no hash key yet (lib/vsprintf.c).
 const NOT_READY: &[u8] = b"(____ptrval____)";
 
-pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
-    pointer(line)
-        .filter(|(_, text)| text.len() == DIGITS && text.iter().all(u8::is_ascii_hexdigit))
-        .map(|(at, text)| Token::new(at..at + text.len(), TokenKind::Ptr))
-        .into_iter()
-        .collect()
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+    let hashed =
+        pointer(line).filter(|(_, text)| text.len() == DIGITS && text.iter().all(u8::is_ascii_hexdigit));
+    found.extend(hashed.map(|(at, text)| Token::new(at..at + text.len(), TokenKind::Ptr)));
 }
 
 /// What stands where a pointer belongs, with its place in the line.
@@ -86,10 +84,14 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::normalise::Format;
 
     #[test]
     fn both_pointers_are_tokens_and_nothing_else_is() {
-        let span = |line: &str| tokens(line.as_bytes()).first().map(|t| line[t.start..t.end].to_owned());
+        let span = |line: &str| {
+            let tokens = Format::HistDebug.tokens(line.as_bytes());
+            tokens.first().map(|t| line[t.start..t.end].to_owned())
+        };
         assert_eq!(span("hist_data: 000000009536f554").as_deref(), Some("000000009536f554"));
         assert_eq!(span("      var.hist_data: 000000009536f554").as_deref(), Some("000000009536f554"));
         for line in [

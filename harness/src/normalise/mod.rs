@@ -123,13 +123,21 @@ impl Format {
 
     /// The tokens of a line, in order.
     pub fn tokens(self, line: &[u8]) -> Vec<Token> {
+        let mut found = Vec::new();
+        self.tokens_into(line, &mut found);
+        found
+    }
+
+    /// The same, in place of what `found` holds: for whoever reads one line after the other.
+    pub fn tokens_into(self, line: &[u8], found: &mut Vec<Token>) {
+        found.clear();
         match self {
-            Format::HistDebug => hist_debug::tokens(line),
-            Format::Hist => hist::tokens(line),
-            Format::Trace => trace::tokens(line),
-            Format::PerfScript => perf_script::tokens(line),
-            Format::PerfDump => perf_dump::tokens(line),
-            Format::Trigger | Format::Plain => Vec::new(),
+            Format::HistDebug => hist_debug::tokens(line, found),
+            Format::Hist => hist::tokens(line, found),
+            Format::Trace => trace::tokens(line, found),
+            Format::PerfScript => perf_script::tokens(line, found),
+            Format::PerfDump => perf_dump::tokens(line, found),
+            Format::Trigger | Format::Plain => {}
         }
     }
 

@@ -16,28 +16,25 @@ use super::cursor::{Cursor, colons, integer, is_hex};
 use super::dispatch_log::Entry;
 use super::{Token, TokenKind};
 
-pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
-    let mut found = Vec::new();
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(record) = Record::read(line) {
-        found.reserve(8);
         if let Some((cpu, time)) = record.stamp {
             found.extend(cpu.map(|span| Token::new(span, TokenKind::Cpu)));
             found.push(Token::new(time, TokenKind::Ts));
         }
         found.push(Token::new(record.offset, TokenKind::Hex));
         match record.name {
-            b"SAMPLE" => _ = sample(line, record.text, &mut found),
-            b"COMM" => _ = task(line, record.text, &mut found),
-            _ => labelled(line, record.text, &mut found),
+            b"SAMPLE" => _ = sample(line, record.text, found),
+            b"COMM" => _ = task(line, record.text, found),
+            _ => labelled(line, record.text, found),
         }
     } else if let Some(entry) = Entry::read(line) {
         let mut cursor = Cursor::new(line, entry.text);
         let boot = cursor.eat(b"boot_tb: ").and_then(|()| cursor.digits());
         found.extend(boot.map(|span| Token::new(span, TokenKind::Number)));
     } else if line.starts_with(b" ... thread: ") {
-        _ = thread(line, &mut found);
+        _ = thread(line, found);
     }
-    found
 }
 
 /// The start of a record.

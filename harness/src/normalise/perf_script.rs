@@ -93,11 +93,9 @@ fn blank_before(line: &[u8], start: usize) -> Option<usize> {
     start.checked_sub(1).filter(|at| line[*at] == b' ')
 }
 
-pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
-    let mut found = Vec::new();
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     let mut text = 0;
     if let Some(head) = Head::read(line) {
-        found.reserve(8);
         found.extend(head.comm.map(|span| Token::new(span, TokenKind::Comm)));
         found.push(Token::new(head.pid, TokenKind::Pid));
         found.extend(head.thread.map(|span| Token::new(span, TokenKind::Pid)));
@@ -107,9 +105,8 @@ pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
     }
     let place = place(line, text);
     let end = place.as_ref().map_or(line.len(), |place| place.start);
-    symbol::scan(line, text..end, Offset::SizeOrNot, &mut found);
+    symbol::scan(line, text..end, Offset::SizeOrNot, found);
     found.extend(place.map(|span| Token::new(span, TokenKind::Sym)));
-    found
 }
 
 /// The place in code at the end of a line: an address in sixteen columns, a blank and a name, and

@@ -74,24 +74,21 @@ fn group(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     Some(span)
 }
 
-pub(super) fn tokens(line: &[u8]) -> Vec<Token> {
-    let mut found = Vec::new();
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(event) = Event::read(line) {
-        found.reserve(8);
         found.push(Token::new(0..COMM, TokenKind::Comm));
         found.push(Token::new(event.pid, TokenKind::Pid));
         found.extend(event.group.map(|span| Token::new(span, TokenKind::Pid)));
         found.push(Token::new(event.cpu, TokenKind::Cpu));
         found.push(Token::new(event.time, TokenKind::Ts));
-        symbol::scan(line, event.text..line.len(), Offset::WithSize, &mut found);
+        symbol::scan(line, event.text..line.len(), Offset::WithSize, found);
     } else if let Some(span) = caller(line) {
         found.push(Token::new(span, TokenKind::Sym));
     } else if let Some(counts) = Counts::read(line) {
         found.extend([counts.held, counts.written].map(|span| Token::new(span, TokenKind::Number)));
-    } else if !notice(line, &mut found) {
-        symbol::scan(line, 0..line.len(), Offset::WithSize, &mut found);
+    } else if !notice(line, found) {
+        symbol::scan(line, 0..line.len(), Offset::WithSize, found);
     }
-    found
 }
 
 /// The symbol in a line of a stack: all of the line but the arrow and the module's name.

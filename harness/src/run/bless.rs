@@ -8,7 +8,7 @@ use camino::Utf8PathBuf;
 use super::artefacts::RunDir;
 use super::record::TrialRecord;
 use crate::case::{Case, GOLDEN_EXTENSION};
-use crate::golden::bless::{GuestNames, Namer, Observed, bless, text, with_head};
+use crate::golden::bless::{GuestNames, Namer, Observed, bless, with_head};
 use crate::golden::{Facts, Head};
 use crate::project::Project;
 
@@ -99,7 +99,7 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         let folder = path.parent().expect("a golden stands in a folder");
         let mut file =
             tempfile::Builder::new().suffix(&format!(".{GOLDEN_EXTENSION}")).tempfile_in(folder)?;
-        file.write_all(text(&golden).as_bytes())?;
+        file.write_all(golden.text.as_str().as_bytes())?;
         // A temporary file is for its owner's eyes only; a golden is a source file.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(mode)?;

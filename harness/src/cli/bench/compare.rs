@@ -147,10 +147,9 @@ impl CompareBench {
 fn measure(golden: &Utf8Path, capture: &Utf8Path) -> anyhow::Result<Measured> {
     let (text, capture) = (std::fs::read(golden)?, std::fs::read(capture)?);
     let start = Instant::now();
-    let golden = Golden::parse(golden, &text)
+    let golden = Golden::parse(golden, text)
         .map_err(|faults| anyhow::anyhow!("the golden has {} faults", faults.len()))?;
     let parse = start.elapsed().as_secs_f64();
-    drop(text);
     // From here on the peak is that of the comparison alone (proc(5)).
     std::fs::write("/proc/self/clear_refs", "5").context("failed to reset the peak of memory")?;
     let before = peak()?;

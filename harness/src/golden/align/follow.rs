@@ -159,8 +159,11 @@ impl Follower<'_, '_, '_> {
 
     /// While there is one place and it is a plain line that fits, there is nothing to choose.
     fn run_ahead(&mut self, op: usize, arrival: ArrivalAt, line: usize) -> Option<(usize, ArrivalAt)> {
-        let fits =
-            |at: &usize| self.program.plain(op + at).is_some_and(|row| self.lines.fits(row, line + at));
+        let mut tokens = Vec::new();
+        let fits = |at: &usize| {
+            let row = self.program.plain(op + at);
+            row.is_some_and(|row| self.lines.fits_with(row, line + at, &mut tokens))
+        };
         let count = (0..self.lines.len() - line).take_while(fits).count();
         (count > 0).then(|| (count, self.arrive(arrival, Taken::Lines { op, line, count })))
     }

@@ -62,9 +62,9 @@ pub(super) fn head<'g>(program: &Program<'g>, lines: &Lines<'_>, found: &mut Ali
 }
 
 fn run(program: &Program<'_>, lines: &Lines<'_>, share: Range<usize>) -> Run {
-    let mut named = Vec::new();
+    let (mut named, mut tokens) = (Vec::new(), Vec::new());
     for at in share.clone() {
-        let Some(row) = program.plain(at).filter(|row| lines.fits(row, at)) else {
+        let Some(row) = program.plain(at).filter(|row| lines.fits_with(row, at, &mut tokens)) else {
             return Run { end: at, named };
         };
         if row.pattern.has_names() {

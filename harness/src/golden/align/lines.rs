@@ -28,11 +28,17 @@ impl<'c> Lines<'c> {
 
     /// Whether a line has the shape of a row.
     pub(super) fn fits(&self, row: &Row<'_>, line: usize) -> bool {
+        self.fits_with(row, line, &mut Vec::new())
+    }
+
+    /// The same, with a buffer for the line's tokens: for whoever looks at one line after the other.
+    pub(super) fn fits_with(&self, row: &Row<'_>, line: usize, tokens: &mut Vec<Token>) -> bool {
         // A line without holes needs no tokens, and most lines of most goldens are such.
-        match row.pattern.as_literal() {
-            Some(literal) => literal == self.texts[line],
-            None => row.pattern.matches(self.texts[line], &self.tokens(line)),
+        if let Some(literal) = row.pattern.as_literal() {
+            return literal == self.texts[line];
         }
+        self.format.tokens_into(self.texts[line], tokens);
+        row.pattern.matches(self.texts[line], tokens)
     }
 
     /// The lines from `first` on, for when each is held against many rows.

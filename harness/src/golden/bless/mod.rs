@@ -60,16 +60,9 @@ pub fn bless(
 #[must_use]
 pub fn with_head(golden: &Golden, head: Head) -> Golden {
     let mut golden = golden.clone();
-    if let Some(first) = golden.lines.first_mut() {
-        *first = head.to_string();
-    }
+    golden.text = golden.text.with_first(&head.to_string());
     golden.head = head;
     golden
-}
-
-/// A golden's own text.
-pub fn text(golden: &Golden) -> String {
-    golden.lines.iter().fold(String::new(), |text, line| text + line + "\n")
 }
 
 #[cfg(test)]
@@ -100,7 +93,7 @@ mod tests {
             let again = bless(result, format, &observed, &mut Namer::new([result]), &mut names())?;
             assert!(again.is_none());
         }
-        Ok(result.map(|golden| text(&golden)))
+        Ok(result.map(|golden| golden.text.as_str().to_owned()))
     }
 
     fn check(body: &str, format: Format, captures: &[(&str, &str)], expected: &Expect) {

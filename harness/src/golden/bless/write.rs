@@ -24,21 +24,21 @@ pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) 
     let all: Vec<usize> = (0..views.len()).collect();
     let mut out: Vec<Out> = Vec::new();
     add(&mut out, views, &all, 1);
-    for (at, line) in golden.lines.iter().enumerate().skip(1).map(|(at, line)| (at + 1, line)) {
+    for (at, line) in golden.text.numbered().skip(1) {
         let keep: Vec<usize> = all.iter().copied().filter(|g| views[*g].kept.contains(&at)).collect();
         let drop: Vec<usize> = all.iter().copied().filter(|g| views[*g].dropped.contains(&at)).collect();
         if drop.is_empty() {
             // Nobody is against it: directives, and lines for guests that were not asked, stay too.
-            out.push(Out { text: line.clone(), guests: all.clone(), fixed: true });
+            out.push(Out { text: line.to_owned(), guests: all.clone(), fixed: true });
         } else if !keep.is_empty() {
-            out.push(Out { text: line.clone(), guests: keep, fixed: false });
+            out.push(Out { text: line.to_owned(), guests: keep, fixed: false });
         }
         add(&mut out, views, &all, at);
     }
     let archs: Vec<&str> = observed.iter().map(|seen| seen.facts.arch.as_str()).collect();
     let body = conditioned(out, &archs)?;
     let text = format!("{}\n{body}", golden.head);
-    Golden::parse(&golden.file, text.as_bytes()).map_err(|faults| {
+    Golden::parse(&golden.file, text).map_err(|faults| {
         let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
         format!("what would be written is no golden: {first}")
     })

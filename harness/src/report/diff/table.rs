@@ -49,7 +49,7 @@ pub(super) fn write(
     colour: Colour,
     text: &mut String,
 ) {
-    let counts = [failure.golden.lines.len(), lines.len()];
+    let counts = [failure.golden.text.count(), lines.len()];
     let width = |at: usize| counts[at].to_string().len().max(HEADS[at].len());
     let table = Table {
         failure,
@@ -150,7 +150,7 @@ impl<'t> Table<'t> {
         let Some(number) = row.golden.filter(|_| row.capture.is_none()) else {
             return Line::of_capture(self.capture(at), from);
         };
-        let written = self.failure.golden.lines.get(number - 1).map_or("", String::as_str);
+        let written = self.failure.golden.text.line(number);
         match self.pattern(at) {
             Some(pattern) => Line::of_golden(pattern, written, &self.failure.bindings, from),
             None => Line::of_directive(written),

@@ -416,7 +416,7 @@ proptest! {
         let failure = failure(&body, &capture, format);
         let text = render(&failure, Colour::No);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", text);
-        let counts = [failure.golden.lines.len(), split_lines(&capture).0.len()];
+        let counts = [failure.golden.text.count(), split_lines(&capture).0.len()];
         let title = text.lines().find_map(|line| line.strip_suffix(": the capture differs"));
         if let Some(title) = title {
             let number: usize = title.rsplit(':').next().unwrap_or_default().parse().expect("a number");
