@@ -163,12 +163,12 @@ static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 	send_frame(FRAME_DONE, r->nonce, payload, sizeof payload);
 }
 
-/* In the child: never returns. */
-static void child(const struct request *r, int out, int err, int failure)
+/* In the child: never returns. `in` is -1 for an input that is empty. */
+static void child(const struct request *r, int in, int out, int err, int failure)
 {
 	static char buffer[CHUNK];
 	char *const argv[] = { "sh", "-e", "-c", r->body, NULL };
-	int fd = open("/dev/null", O_RDONLY);
+	int fd = in < 0 ? open("/dev/null", O_RDONLY) : in;
 	sigset_t none;
 	int e;
 
@@ -181,7 +181,7 @@ static void child(const struct request *r, int out, int err, int failure)
 	signal(SIGPIPE, SIG_DFL);
 	if (r->directory[0] && chdir(r->directory) < 0)
 		goto fail;
-	if (r->type == FRAME_RUN) {
+	if (r->type != FRAME_READ) {
 		execv("/bin/sh", argv);
 		goto fail;
 	}
@@ -250,21 +250,71 @@ static size_t pass_on(const struct request *r, struct stream *s, uint64_t room)
 	return n;
 }
 
+static void read_request(struct request *r)
+{
+	static unsigned char header[FRAME_HEADER];
+	static unsigned char payload[FRAME_PAYLOAD_MAX + 1];
+	static char directory[4096];
+	uint32_t length, n;
+
+	if (!read_all(header, sizeof header))
+		give_up("the host closed the agent's port");
+	length = get32(header + 16);
+	if (get32(header) != FRAME_MAGIC || length > FRAME_PAYLOAD_MAX)
+		give_up("a frame without the protocol's magic, or too long");
+	if (length && !read_all(payload, length))
+		give_up("the host closed the agent's port inside a frame");
+	r->type = get32(header + 4);
+	r->nonce = get64(header + 8);
+	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_TIMEBASE)
+		return;
+	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
+		give_up("a request that is too short");
+	payload[length] = 0;
+	r->limit_ms = get32(payload);
+	r->output_limit = get32(payload + 4);
+	memcpy(directory, payload + 12, n);
+	directory[n] = 0;
+	r->directory = directory;
+	r->body = (char *)payload + 12 + n;
+}
+
+/* The timebase counts at a fixed rate from the machine's start; perf's and the scheduler's clocks are
+ * made of it. Only powerpc has one. */
+static void answer_timebase(const struct request *r)
+{
+	struct stream out = { -1, FRAME_STDOUT, 0 };
+	struct stream err = { -1, FRAME_STDERR, 0 };
+#ifdef __powerpc64__
+	unsigned char value[8];
+
+	put64(value, __builtin_ppc_get_timebase());
+	out.total = sizeof value;
+	send_frame(FRAME_STDOUT, r->nonce, value, sizeof value);
+	send_done(r, DONE_EXITED, 0, &out, &err, 0);
+#else
+	send_done(r, DONE_ERRNO, ENOSYS, &out, &err, 0);
+#endif
+}
+
 static void serve(const struct request *r)
 {
 	struct stream out = { -1, FRAME_STDOUT, 0 };
 	struct stream err = { -1, FRAME_STDERR, 0 };
+	struct request other;
 	uint64_t start = now_us();
 	uint64_t deadline = start + (uint64_t)r->limit_ms * 1000;
 	uint32_t kind = DONE_EXITED;
 	uint32_t value = 0;
 	int o[2], e[2], failure[2];
+	int in[2] = { -1, -1 };
 	int status = 0;
 	int ended = 0;
 	int failed_with = 0;
 	pid_t pid;
 
-	if (pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) || pipe2(failure, O_CLOEXEC)) {
+	if (pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) || pipe2(failure, O_CLOEXEC) ||
+	    (r->type == FRAME_RUNOPEN && pipe2(in, O_CLOEXEC))) {
 		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
 		return;
 	}
@@ -272,15 +322,16 @@ static void serve(const struct request *r)
 	if (pid < 0) {
 		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
 		for (int i = 0; i < 2; i++)
-			close(o[i]), close(e[i]), close(failure[i]);
+			close(o[i]), close(e[i]), close(failure[i]), close(in[i]);
 		return;
 	}
 	if (pid == 0)
-		child(r, o[1], e[1], failure[1]);
+		child(r, in[0], o[1], e[1], failure[1]);
 	setpgid(pid, pid);
 	close(o[1]);
 	close(e[1]);
 	close(failure[1]);
+	close(in[0]);
 	out.fd = o[0];
 	err.fd = e[0];
 	fcntl(out.fd, F_SETFL, O_NONBLOCK);
@@ -291,7 +342,7 @@ static void serve(const struct request *r)
 			{ out.fd, POLLIN, 0 },
 			{ err.fd, POLLIN, 0 },
 			{ child_signals, POLLIN, 0 },
-			{ port, 0, 0 }, /* POLLHUP: the host is gone */
+			{ port, in[1] < 0 ? 0 : POLLIN, 0 }, /* POLLHUP: the host is gone */
 		};
 		uint64_t t = now_us();
 		uint64_t used = out.total + err.total;
@@ -312,6 +363,13 @@ static void serve(const struct request *r)
 			give_up("poll failed");
 		if (p[3].revents & POLLHUP)
 			give_up("the host closed the agent's port during a request");
+		if (p[3].revents & POLLIN) {
+			read_request(&other);
+			if (other.type != FRAME_CLOSE || other.nonce != r->nonce)
+				give_up("a request inside another one");
+			close(in[1]);
+			in[1] = -1;
+		}
 		if (p[0].revents)
 			pass_on(r, &out, r->output_limit - used);
 		if (p[1].revents)
@@ -347,6 +405,7 @@ static void serve(const struct request *r)
 	if (err.fd >= 0)
 		close(err.fd);
 	close(failure[0]);
+	close(in[1]);
 	send_done(r, kind, value, &out, &err, now_us() - start);
 }
 
@@ -385,35 +444,6 @@ static int open_port(void)
 	return -1;
 }
 
-static void read_request(struct request *r)
-{
-	static unsigned char header[FRAME_HEADER];
-	static unsigned char payload[FRAME_PAYLOAD_MAX + 1];
-	static char directory[4096];
-	uint32_t length, n;
-
-	if (!read_all(header, sizeof header))
-		give_up("the host closed the agent's port");
-	length = get32(header + 16);
-	if (get32(header) != FRAME_MAGIC || length > FRAME_PAYLOAD_MAX)
-		give_up("a frame without the protocol's magic, or too long");
-	if (length && !read_all(payload, length))
-		give_up("the host closed the agent's port inside a frame");
-	r->type = get32(header + 4);
-	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END)
-		return;
-	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
-		give_up("a request that is too short");
-	payload[length] = 0;
-	r->limit_ms = get32(payload);
-	r->output_limit = get32(payload + 4);
-	memcpy(directory, payload + 12, n);
-	directory[n] = 0;
-	r->directory = directory;
-	r->body = (char *)payload + 12 + n;
-}
-
 void agent(void)
 {
 	struct request request;
@@ -434,7 +464,13 @@ void agent(void)
 		read_request(&request);
 		if (request.type == FRAME_END)
 			power_off();
-		if (request.type != FRAME_RUN && request.type != FRAME_READ)
+		if (request.type == FRAME_CLOSE)
+			continue;
+		if (request.type == FRAME_TIMEBASE) {
+			answer_timebase(&request);
+			continue;
+		}
+		if (request.type != FRAME_RUN && request.type != FRAME_RUNOPEN && request.type != FRAME_READ)
 			give_up("a request of an unknown type");
 		serve(&request);
 	}

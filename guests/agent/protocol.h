@@ -21,13 +21,16 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 
 enum frame_type {
 	/* host to guest */
 	FRAME_RUN = 1,  /* limits, then a shell script */
 	FRAME_READ = 2, /* limits, then the path of a file to read */
 	FRAME_END = 3,  /* power the guest off; no answer */
+	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that stays open until CLOSE */
+	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
+	FRAME_TIMEBASE = 6, /* read the processor's timebase: STDOUT holds it as a u64 */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
@@ -36,8 +39,11 @@ enum frame_type {
 };
 
 /*
- * RUN and READ payload: u32 time limit in ms, u32 output limit in bytes (stdout and stderr
+ * RUN, RUNOPEN and READ payload: u32 time limit in ms, u32 output limit in bytes (stdout and stderr
  * together), u32 length of the working directory, the directory, then script or path to the end.
+ *
+ * END, CLOSE and TIMEBASE have none. A CLOSE may come when its request has ended already: it is then
+ * passed over.
  *
  * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds.
  */

@@ -7,7 +7,7 @@ const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,12 @@ pub enum Kind {
     Read,
     /// Host to guest: power off.
     End,
+    /// Host to guest: run a shell script whose standard input stays open.
+    RunOpen,
+    /// Host to guest: end the standard input of that script.
+    Close,
+    /// Host to guest: read the processor's timebase.
+    Timebase,
     /// Guest to host, once: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -28,10 +34,13 @@ pub enum Kind {
     Done,
 }
 
-const KINDS: [(u32, Kind); 7] = [
+const KINDS: [(u32, Kind); 10] = [
     (1, Kind::Run),
     (2, Kind::Read),
     (3, Kind::End),
+    (4, Kind::RunOpen),
+    (5, Kind::Close),
+    (6, Kind::Timebase),
     (0x81, Kind::Ready),
     (0x82, Kind::Stdout),
     (0x83, Kind::Stderr),

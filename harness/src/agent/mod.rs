@@ -9,4 +9,4 @@ mod frame;
 mod session;
 
 pub use frame::{Frame, FrameError, Kind, PROTOCOL_VERSION, Ready};
-pub use session::{Answer, Ended, OpenError, Request, Session, SessionError, Work};
+pub use session::{Answer, Ended, OpenError, Pending, Request, Session, SessionError, Work};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::frame::{Frame, Kind, PROTOCOL_VERSION, Ready};
-use crate::qemu::{Event, Machine, Stop};
+use crate::qemu::{Event, Machine, Outside, Stop};
 
 /// How much longer than the guest's own limit the host waits: under TCG on a busy host, the guest's
 /// clock and ours drift apart, and its killing of a process group takes time too.
@@ -17,6 +17,8 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 pub enum Work {
     /// Run a script with `sh -e`.
     Run(String),
+    /// The same, with a standard input that stays open until [`Session::close_input`].
+    RunOpen(String),
     /// Read a file to its end.
     Read(String),
 }
@@ -60,6 +62,31 @@ pub struct Answer {
     pub stderr: Vec<u8>,
     /// How long it took, in the guest's time.
     pub elapsed: Duration,
+}
+
+/// An answer that is on its way.
+#[derive(Debug)]
+pub struct Pending {
+    nonce: u64,
+    /// What is waited for, for messages.
+    what: String,
+    limit: Duration,
+    deadline: Instant,
+    output_limit: usize,
+    answer: Answer,
+}
+
+impl Pending {
+    fn new(nonce: u64, what: String, limit: Duration, output_limit: usize) -> Pending {
+        let answer =
+            Answer { ended: Ended::Exited(0), stdout: Vec::new(), stderr: Vec::new(), elapsed: Duration::ZERO };
+        Pending { nonce, what, limit, deadline: Instant::now() + limit, output_limit, answer }
+    }
+
+    /// What the guest has answered so far.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
 }
 
 /// Why there is no answer.
@@ -166,11 +193,25 @@ impl Session {
         &self.machine
     }
 
+    /// The guest from the outside, when it shares its memory; once.
+    pub fn take_outside(&mut self) -> Option<Outside> {
+        self.machine.take_outside()
+    }
+
     /// Send a request and gather its answer.
     ///
     /// # Errors
     /// See [`SessionError`]. After one, the guest is of no more use.
     pub fn request(&mut self, request: &Request) -> Result<Answer, SessionError> {
+        let pending = self.start(request)?;
+        self.finish(pending)
+    }
+
+    /// Send a request. Its answer has to be gathered before the next one is sent.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn start(&mut self, request: &Request) -> Result<Pending, SessionError> {
         let nonce = nonce();
         let payload = payload(request);
         if payload.len() > Frame::payload_max() {
@@ -178,39 +219,85 @@ impl Session {
         }
         let (kind, what) = match &request.work {
             Work::Run(script) => (Kind::Run, format!("the end of `{}`", first_line(script))),
+            Work::RunOpen(script) => (Kind::RunOpen, format!("the end of `{}`", first_line(script))),
             Work::Read(path) => (Kind::Read, format!("the content of {path}")),
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
-        let limit = request.limit + GRACE;
-        let deadline = Instant::now() + limit;
-        let mut answer = Answer {
-            ended: Ended::Exited(0),
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-            elapsed: Duration::ZERO,
-        };
+        Ok(Pending::new(nonce, what, request.limit + GRACE, request.output_limit as usize))
+    }
+
+    /// Gather the answer to its end.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn finish(&mut self, mut pending: Pending) -> Result<Answer, SessionError> {
+        let deadline = pending.deadline;
+        while !self.gather(&mut pending, deadline)? {}
+        Ok(pending.answer)
+    }
+
+    /// Gather what comes of the answer within `time`; whether that was its end.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn wait(&mut self, pending: &mut Pending, time: Duration) -> Result<bool, SessionError> {
+        let until = Instant::now() + time;
         loop {
-            let frame = self.machine.frame(&what, deadline, limit)?;
-            if frame.nonce != nonce {
-                return Err(SessionError::Protocol(
-                    "the agent answered a request that was not made".to_owned(),
-                ));
-            }
-            match frame.kind {
-                Kind::Stdout => answer.stdout.extend(frame.payload),
-                Kind::Stderr => answer.stderr.extend(frame.payload),
-                Kind::Done => {
-                    finish(&mut answer, &frame.payload)?;
-                    return Ok(answer);
+            match self.gather(pending, until) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(SessionError::Stopped(Stop::TimedOut { .. })) if until < pending.deadline => {
+                    return Ok(false);
                 }
-                other => {
-                    return Err(SessionError::Protocol(format!("the agent sent {other:?} inside an answer")));
-                }
-            }
-            if answer.stdout.len() + answer.stderr.len() > request.output_limit as usize {
-                return Err(SessionError::Protocol("the agent sent more than it may".to_owned()));
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Take the next frame of the answer, which has to come until `until`; whether it was the last.
+    fn gather(&mut self, pending: &mut Pending, until: Instant) -> Result<bool, SessionError> {
+        let frame = self.machine.frame(&pending.what, until, pending.limit)?;
+        if frame.nonce != pending.nonce {
+            return Err(SessionError::Protocol("the agent answered a request that was not made".to_owned()));
+        }
+        let answer = &mut pending.answer;
+        match frame.kind {
+            Kind::Stdout => answer.stdout.extend(frame.payload),
+            Kind::Stderr => answer.stderr.extend(frame.payload),
+            Kind::Done => {
+                finish(answer, &frame.payload)?;
+                return Ok(true);
+            }
+            other => {
+                return Err(SessionError::Protocol(format!("the agent sent {other:?} inside an answer")));
+            }
+        }
+        if answer.stdout.len() + answer.stderr.len() > pending.output_limit {
+            return Err(SessionError::Protocol("the agent sent more than it may".to_owned()));
+        }
+        Ok(false)
+    }
+
+    /// End the standard input of a [`Work::RunOpen`]. When the script has ended already, nothing
+    /// happens.
+    ///
+    /// # Errors
+    /// When the port is closed.
+    pub fn close_input(&mut self, pending: &Pending) -> Result<(), SessionError> {
+        Ok(self.machine.send(&Frame { kind: Kind::Close, nonce: pending.nonce, payload: Vec::new() })?)
+    }
+
+    /// Read the timebase of the guest's processor, in ticks. Only powerpc has one.
+    ///
+    /// # Errors
+    /// As [`Session::request`]; a guest without a timebase.
+    pub fn timebase(&mut self) -> Result<u64, SessionError> {
+        let nonce = nonce();
+        self.machine.send(&Frame { kind: Kind::Timebase, nonce, payload: Vec::new() })?;
+        let pending = Pending::new(nonce, "the guest's timebase".to_owned(), GRACE, 8);
+        let answer = self.finish(pending)?;
+        let value = answer.stdout.as_slice().try_into().map(u64::from_le_bytes);
+        value.map_err(|_| SessionError::Protocol("the guest's processor has no timebase".to_owned()))
     }
 
     /// Tell the guest to power off and wait for QEMU's end.
@@ -251,7 +338,7 @@ fn first_line(script: &str) -> &str {
 
 fn payload(request: &Request) -> Vec<u8> {
     let body = match &request.work {
-        Work::Run(text) | Work::Read(text) => text,
+        Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
     };
     let ms = u32::try_from(request.limit.as_millis()).unwrap_or(u32::MAX);
     let length = u32::try_from(request.directory.len()).unwrap_or(u32::MAX);

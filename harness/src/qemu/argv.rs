@@ -35,14 +35,28 @@ pub struct Boot<'a> {
     pub socket: &'a Utf8Path,
     /// What for.
     pub mode: Mode,
+    /// What the guest shares with the host; `None` when it keeps its memory to itself.
+    pub shared: Option<Shared<'a>>,
+}
+
+/// How a guest's memory and processors are reached from the outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a> {
+    /// The file that is the guest's memory, of its size.
+    pub ram: &'a Utf8Path,
+    /// A socket that we listen on and QEMU connects to, for its monitor.
+    pub monitor: &'a Utf8Path,
 }
 
 /// The words after the program's name. The console is QEMU's standard input and output.
 pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
-    let Boot { guest, accel, kernel, initramfs, socket, mode } = boot;
+    let Boot { guest, accel, kernel, initramfs, socket, mode, shared } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
-    let machine = with_options(&spec.machine, &own.machine);
+    let mut machine = with_options(&spec.machine, &own.machine);
+    if shared.is_some() {
+        machine.push_str(",memory-backend=ram");
+    }
     let accel_options = with_options(accel.name(), &own.options);
     let mut words: Vec<String> = Vec::new();
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
@@ -54,6 +68,12 @@ pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
         add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
     }
     add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
+    if let Some(Shared { ram, monitor }) = shared {
+        let (size, ram) = (guest.memory_mib, option_value(ram.as_str()));
+        add(&["-object", &format!("memory-backend-file,id=ram,size={size}M,share=on,mem-path={ram}")]);
+        add(&["-chardev", &format!("socket,id=monitor,path={}", option_value(monitor.as_str()))]);
+        add(&["-mon", "chardev=monitor,mode=control"]);
+    }
     let channel = format!("socket,id=agent,path={}", option_value(socket.as_str()));
     if *mode == Mode::Stopped {
         add(&["-S", "-chardev", &channel, "-mon", "chardev=agent,mode=control"]);
@@ -116,6 +136,7 @@ mod tests {
             initramfs: Utf8Path::new("/cache/initramfs.cpio"),
             socket: Utf8Path::new("/tmp/a,b/agent"),
             mode,
+            shared: None,
         });
         words.iter().fold(String::new(), |text, word| {
             let gap = if text.is_empty() {

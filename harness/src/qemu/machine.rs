@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
-use super::argv::{Boot, Mode, arguments};
+use super::argv::{Boot, Mode, Shared, arguments};
 use super::console::{Complaint, Scanner};
+use super::outside::Outside;
+use super::ram::Ram;
 use crate::agent::Frame;
 use crate::process::{Group, Output, interrupt, shell_line};
 
@@ -127,6 +129,7 @@ pub struct Machine {
     command: String,
     console_log: Utf8PathBuf,
     stderr_log: Utf8PathBuf,
+    outside: Option<Outside>,
     /// Removed, with the socket in it, when the machine is dropped.
     _private: TempDir,
 }
@@ -135,16 +138,26 @@ impl Machine {
     /// Start the guest that `boot` describes; `boot.socket` is replaced by one in a new private
     /// folder. `console.log` and `qemu-stderr.log` are written to `logs`.
     ///
-    /// The calling thread must live as long as the machine (see [`Group`]).
+    /// With `shares_memory`, the guest's memory is reached through [`Machine::take_outside`];
+    /// `boot.shared` is replaced too. The calling thread must live as long as the machine (see [`Group`]).
     ///
     /// # Errors
     /// When a file or socket cannot be made, or QEMU's guard cannot be started. A QEMU that is
     /// missing, or refuses its arguments, is seen as [`Stop::Exited`].
-    pub fn start(boot: &Boot<'_>, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
-        let private =
-            private_dir().map_err(|error| StartError { error, command: boot.guest.qemu.binary.clone() })?;
-        let socket = Utf8Path::from_path(private.path()).expect("checked when it was made").join("agent");
-        let words = arguments(&Boot { socket: &socket, ..*boot });
+    pub fn start(
+        boot: &Boot<'_>,
+        shares_memory: bool,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        let early = |error| StartError { error, command: boot.guest.qemu.binary.clone() };
+        let private = private_dir().map_err(early)?;
+        let dir = Utf8Path::from_path(private.path()).expect("checked when it was made");
+        let (socket, monitor) = (dir.join("agent"), dir.join("monitor"));
+        let ram = if shares_memory { Some(Ram::new(boot.guest.memory_mib << 20).map_err(early)?) } else { None };
+        let ram_path = ram.as_ref().map(Ram::path);
+        let shared = ram_path.as_ref().map(|ram| Shared { ram, monitor: &monitor });
+        let words = arguments(&Boot { socket: &socket, shared, ..*boot });
         let binary = &boot.guest.qemu.binary;
         let command = shell_line(std::iter::once(binary).chain(&words));
         let fail = |error| StartError { error, command: command.clone() };
@@ -163,6 +176,10 @@ impl Machine {
         let stderr = File::create(stderr_log.as_std_path()).map_err(fail)?;
         let log = File::create(console_log.as_std_path()).map_err(fail)?;
         let listener = UnixListener::bind(&socket).map_err(fail)?;
+        let outside = match ram {
+            Some(ram) => Some(Outside::new(ram, UnixListener::bind(&monitor).map_err(fail)?)),
+            None => None,
+        };
         let (sender, events) = channel();
         let mut threads = Vec::new();
 
@@ -211,6 +228,7 @@ impl Machine {
             command,
             console_log,
             stderr_log,
+            outside,
             _private: private,
         })
     }
@@ -223,6 +241,11 @@ impl Machine {
     /// The full command line, quoted for a shell.
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// The guest from the outside, when it shares its memory; once.
+    pub fn take_outside(&mut self) -> Option<Outside> {
+        self.outside.take()
     }
 
     /// The kernel's complaints so far.

@@ -9,8 +9,14 @@ mod accel;
 mod argv;
 mod console;
 mod machine;
+mod monitor;
+mod outside;
+#[expect(unsafe_code, reason = "memory that a guest's processors change is read and written through pointers")]
+mod ram;
 
 pub use accel::{Accel, AccelChoice, Wanted};
-pub use argv::{AGENT_PORT, Boot, Mode, arguments};
+pub use argv::{AGENT_PORT, Boot, Mode, Shared, arguments};
 pub use console::{Complaint, Scanner};
 pub use machine::{Console, Event, Machine, StartError, Stop};
+pub use outside::Outside;
+pub use ram::{NoSuchWord, Ram};

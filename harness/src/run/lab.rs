@@ -113,7 +113,16 @@ impl Bench {
     /// # Errors
     /// When QEMU cannot be started.
     pub fn start(&self, mode: Mode, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
-        start(&self.guest, &self.image, self.accel.accel, mode, logs, console)
+        start(&self.guest, &self.image, self.accel.accel, mode, false, logs, console)
+    }
+
+    /// Start the guest for a trial; `shares_memory` as in [`Machine::start`].
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    pub fn start_trial(&self, shares_memory: bool, logs: &Utf8Path) -> Result<Machine, StartError> {
+        let accel = self.accel.accel;
+        start(&self.guest, &self.image, accel, Mode::Agent, shares_memory, logs, Console::Watched)
     }
 }
 
@@ -122,21 +131,29 @@ fn start(
     image: &GuestImage,
     accel: Accel,
     mode: Mode,
+    shares_memory: bool,
     logs: &Utf8Path,
     console: Console,
 ) -> Result<Machine, StartError> {
     let kernel = image.kernel.image();
     // The socket is the machine's own; this one is a placeholder that it replaces.
-    let boot =
-        Boot { guest, accel, kernel: &kernel, initramfs: &image.initramfs, socket: Utf8Path::new(""), mode };
-    Machine::start(&boot, logs, console)
+    let boot = Boot {
+        guest,
+        accel,
+        kernel: &kernel,
+        initramfs: &image.initramfs,
+        socket: Utf8Path::new(""),
+        mode,
+        shared: None,
+    };
+    Machine::start(&boot, shares_memory, logs, console)
 }
 
 /// Boot under KVM and see whether the agent answers.
 fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
-    let machine = start(guest, image, Accel::Kvm, Mode::Agent, path, Console::Watched)
+    let machine = start(guest, image, Accel::Kvm, Mode::Agent, false, path, Console::Watched)
         .map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
     opened

@@ -1,0 +1,155 @@
+//! What a case wants to have written.
+
+use super::log::UNREAD_MAX;
+
+/// What is written during one recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What is done, in order.
+    pub items: Vec<Item>,
+    /// The recording ends without waiting until the guest has read what was written last.
+    pub leaves_unread: bool,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// Write entries of one processor and publish them at once.
+    Burst(Burst),
+    /// Wait until the guest has read all that was written.
+    Poll,
+}
+
+/// Entries that are published at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Burst {
+    /// Its line in the case's file, from 1.
+    pub line: usize,
+    /// The processor whose log it goes to.
+    pub cpu: u32,
+    /// The entries, in order.
+    pub entries: Vec<PlannedEntry>,
+}
+
+/// An entry before the recording has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedEntry {
+    /// Its time.
+    pub when: When,
+    /// Code of the dispatch reason.
+    pub dispatch: u8,
+    /// Code of the preempt reason.
+    pub preempt: u8,
+    /// The physical processor; the log's own number when `None`.
+    pub processor: Option<u16>,
+    /// Timebase ticks.
+    pub enqueue_to_dispatch: u32,
+    /// Timebase ticks.
+    pub ready_to_enqueue: u32,
+    /// Timebase ticks.
+    pub waiting_to_ready: u32,
+    /// The address of the fault.
+    pub fault_addr: Address,
+    /// Where the processor goes on.
+    pub srr0: Address,
+    /// Its machine state there.
+    pub srr1: u64,
+}
+
+/// When an entry's dispatch was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// So many nanoseconds after the recording was seen to be on, or before it. It is written when
+    /// that time has come.
+    FromStart(i64),
+    /// At this value of the timebase, whatever the time is.
+    Timebase(u64),
+}
+
+/// An address in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// As it is.
+    Number(u64),
+    /// So many bytes after a symbol.
+    Symbol {
+        /// The symbol.
+        name: String,
+        /// Bytes.
+        offset: u64,
+    },
+}
+
+impl Plan {
+    /// The processors whose logs are written, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        let mut cpus: Vec<u32> = self.bursts().map(|burst| burst.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    fn bursts(&self) -> impl Iterator<Item = &Burst> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Burst(burst) => Some(burst),
+            Item::Poll => None,
+        })
+    }
+
+    /// The first burst with which a log may hold more than the kernel reads at once while it is not
+    /// alone: what is lost would then depend on when the kernel looks.
+    pub fn ambiguous(&self) -> Option<&Burst> {
+        self.cpus().into_iter().find_map(|cpu| {
+            self.items.split(|item| *item == Item::Poll).find_map(|between| {
+                let mut unread = 0;
+                between.iter().find_map(|item| {
+                    let Item::Burst(burst) = item else { return None };
+                    if burst.cpu != cpu {
+                        return None;
+                    }
+                    let is_first = unread == 0;
+                    unread += burst.entries.len() as u64;
+                    (unread > UNREAD_MAX && !is_first).then_some(burst)
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::dtl) fn planned(when: When, mark: u32) -> PlannedEntry {
+        PlannedEntry {
+            when,
+            dispatch: 3,
+            preempt: 2,
+            processor: None,
+            enqueue_to_dispatch: mark,
+            ready_to_enqueue: 0,
+            waiting_to_ready: 0,
+            fault_addr: Address::Number(0),
+            srr0: Address::Symbol { name: "f".to_owned(), offset: 8 },
+            srr1: 0,
+        }
+    }
+
+    pub(in crate::dtl) fn burst(cpu: u32, count: u32) -> Item {
+        let entries = (0..count).map(|at| planned(When::FromStart(0), at)).collect();
+        Item::Burst(Burst { line: 1, cpu, entries })
+    }
+
+    #[test]
+    fn only_a_burst_by_itself_may_overflow_the_log() {
+        let ambiguous = |items: Vec<Item>| {
+            let plan = Plan { items, leaves_unread: false };
+            plan.ambiguous().map(|burst| burst.entries.len())
+        };
+        assert_eq!(ambiguous(vec![burst(0, 200)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 42), burst(1, 84), burst(0, 42)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 42), burst(0, 43)]), Some(43));
+        assert_eq!(ambiguous(vec![burst(0, 42), Item::Poll, burst(0, 43)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 200), burst(1, 1), burst(0, 1)]), Some(1));
+    }
+}
