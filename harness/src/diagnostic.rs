@@ -57,8 +57,13 @@ impl Diagnostic {
 pub fn did_you_mean<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
+        .map(|candidate| (distance(word, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
         .min()
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+}
+
+/// In how many letters two words differ; case alone is one.
+fn distance(a: &str, b: &str) -> usize {
+    if a.eq_ignore_ascii_case(b) { usize::from(a != b) } else { strsim::damerau_levenshtein(a, b) }
 }

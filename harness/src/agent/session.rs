@@ -78,8 +78,12 @@ pub struct Pending {
 
 impl Pending {
     fn new(nonce: u64, what: String, limit: Duration, output_limit: usize) -> Pending {
-        let answer =
-            Answer { ended: Ended::Exited(0), stdout: Vec::new(), stderr: Vec::new(), elapsed: Duration::ZERO };
+        let answer = Answer {
+            ended: Ended::Exited(0),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            elapsed: Duration::ZERO,
+        };
         Pending { nonce, what, limit, deadline: Instant::now() + limit, output_limit, answer }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! This module runs nothing and compares nothing.
 
+mod dispatch_log;
 mod excuse;
 mod find;
 mod model;

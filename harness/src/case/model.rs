@@ -7,9 +7,11 @@ use camino::Utf8PathBuf;
 
 use super::excuse::{Excuse, ExpectedDeath};
 use crate::digest::text_digest;
+use crate::dtl::Plan;
 use crate::golden::Golden;
 use crate::guest::GuestName;
 use crate::normalise::Format;
+use crate::process::shell_line;
 
 /// A case's id: its folder's path below `cases/`, such as `histogram-design/alias`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +84,16 @@ pub enum Action {
         script: String,
         /// The exit status that it must have.
         status: u32,
+        /// What the hypervisor writes while it runs; its standard input is open until then.
+        log: Option<Plan>,
+    },
+    /// Run perf on recorded data, in the guest and then, on a copy of the data, on the host. Both
+    /// must print the same.
+    Decode {
+        /// perf's subcommand and its arguments, but for the data's file.
+        arguments: Vec<String>,
+        /// The data's file in the guest, relative to the case's folder there.
+        data: String,
     },
     /// Read a file to its end.
     Read {
@@ -110,6 +122,7 @@ impl Step {
                 let first = lines.next().unwrap_or_default().trim();
                 if lines.next().is_some() { format!("{first} ...") } else { first.to_owned() }
             }
+            Action::Decode { arguments, .. } => format!("decode {}", shell_line(arguments)),
             Action::Read { path } => format!("read {path}"),
         }
     }
@@ -124,11 +137,22 @@ impl Case {
         let mut text = format!("{}\n", self.directory);
         for step in &self.steps[..=step] {
             match &step.action {
-                Action::Run { script, status } => text.push_str(&format!("run {status} {script}\n")),
+                Action::Run { script, status, log } => {
+                    text.push_str(&format!("run {status} {script}\n"));
+                    text.extend(log.iter().map(Plan::to_text));
+                }
+                Action::Decode { arguments, data } => {
+                    text.push_str(&format!("decode {data} {}\n", shell_line(arguments)));
+                }
                 Action::Read { path } => text.push_str(&format!("read {path}\n")),
             }
         }
         text_digest(&text).as_str()[..12].to_owned()
+    }
+
+    /// Whether a hypervisor's part is played in it.
+    pub fn writes_dispatch_log(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step.action, Action::Run { log: Some(_), .. }))
     }
 
     /// Whether it is run on `guest`.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use super::dispatch_log;
 use super::excuse::{Excuse, ExpectedDeath};
 use super::find::GOLDEN_EXTENSION;
 use super::model::{Action, Capture, Case, CaseId, Step};
@@ -18,12 +19,15 @@ use crate::yaml::{Document, Fields, Node, Reader};
 
 /// Where a case's steps start from when it does not say.
 const DIRECTORY: &str = "/sys/kernel/tracing";
+/// The file that `decode` reads when it does not say.
+const DATA: &str = "perf.data";
 /// How long a step may take when neither it nor its case says.
 const LIMIT: Duration = Duration::from_secs(20);
 
 const CASE_KEYS: [&str; 9] =
     ["title", "document", "guests", "requires", "directory", "limit", "steps", "xfail", "expect"];
-const STEP_KEYS: [&str; 6] = ["run", "read", "status", "limit", "capture", "format"];
+const STEP_KEYS: [&str; 9] =
+    ["run", "read", "decode", "data", "dispatch_log", "status", "limit", "capture", "format"];
 
 /// Gives a golden's shown name and its bytes for a capture's name.
 pub(super) type ReadGolden<'r> = dyn Fn(&str) -> (Utf8PathBuf, io::Result<Vec<u8>>) + 'r;
@@ -226,40 +230,76 @@ impl Context<'_> {
     }
 
     fn action(&mut self, f: &Fields<'_>) -> Option<Action> {
-        let status = f.get("status").map(|node| (self.reader.number(&node, 0..=255), node));
-        match (f.get("run"), f.get("read")) {
-            (Some(run), None) => {
-                let script = self.reader.text(&run)?;
-                if script.trim().is_empty() {
-                    self.reader.report(run.fault("an empty script"));
-                    return None;
-                }
-                if script.contains('\0') {
-                    self.reader.report(run.fault("a script cannot hold a NUL"));
-                    return None;
-                }
-                let status = status.map_or(Some(0), |(status, _)| status)?;
-                Some(Action::Run { script, status: u32::try_from(status).unwrap_or(0) })
+        let kinds = ["run", "read", "decode"];
+        let given: Vec<(&str, Node<'_>)> =
+            kinds.iter().filter_map(|kind| Some((*kind, f.get(kind)?))).collect();
+        let (kind, node) = match given.as_slice() {
+            [(kind, node)] => (*kind, node),
+            [] => {
+                self.reader.report(f.node().fault("a step needs `run`, `read` or `decode`"));
+                return None;
             }
-            (None, Some(read)) => {
-                if let Some((_, node)) = status {
-                    self.reader.report(
-                        node.key_fault("`status` belongs to `run`: a file that cannot be read is an error"),
-                    );
-                }
-                Some(Action::Read { path: self.reader.line(&read)? })
+            [(first, _), (second, node), ..] => {
+                let fault = node.key_fault(format!("a step is either `{first}` or `{second}`"));
+                self.reader.report(fault.with_help("make two steps of it"));
+                return None;
             }
-            (Some(_), Some(read)) => {
-                self.reader.report(
-                    read.key_fault("a step is either `run` or `read`").with_help("make two steps of it"),
-                );
-                None
-            }
-            (None, None) => {
-                self.reader.report(f.node().fault("a step needs `run` or `read`"));
-                None
+        };
+        for (key, of, why) in [
+            ("status", "run", "a file that cannot be read, and perf that fails, are errors"),
+            ("dispatch_log", "run", "the log is written while a command records"),
+            ("data", "decode", "it names what is decoded"),
+        ] {
+            if let Some(node) = f.get(key).filter(|_| kind != of) {
+                self.reader.report(node.key_fault(format!("`{key}` belongs to `{of}`: {why}")));
             }
         }
+        match kind {
+            "run" => self.run(node, f),
+            "read" => Some(Action::Read { path: self.reader.line(node)? }),
+            _ => self.decode(node, f),
+        }
+    }
+
+    fn run(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<Action> {
+        let status = f.get("status").map_or(Some(0), |node| self.reader.number(&node, 0..=255));
+        let log = match f.get("dispatch_log") {
+            Some(node) => Some(dispatch_log::plan(&mut self.reader, &node)?),
+            None => None,
+        };
+        let script = self.reader.text(node)?;
+        if script.trim().is_empty() {
+            self.reader.report(node.fault("an empty script"));
+            return None;
+        }
+        if script.contains('\0') {
+            self.reader.report(node.fault("a script cannot hold a NUL"));
+            return None;
+        }
+        Some(Action::Run { script, status: u32::try_from(status?).unwrap_or(0), log })
+    }
+
+    fn decode(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<Action> {
+        let data = f.get("data").map_or(Some(DATA.to_owned()), |node| self.reader.line(&node));
+        let line = self.reader.line(node)?;
+        let Ok(arguments) = shell_words::split(&line) else {
+            self.reader.report(node.fault("a quote is not closed"));
+            return None;
+        };
+        if !matches!(arguments.first().map(String::as_str), Some("script" | "report" | "evlist")) {
+            let fault = node.fault("`decode` runs perf's subcommands that read recorded data and print it");
+            self.reader.report(fault.with_help("begin with script, report or evlist"));
+            return None;
+        }
+        if let Some(word) =
+            arguments.iter().find(|word| word.starts_with("-i") || word.starts_with("--input"))
+        {
+            let fault = node.fault(format!("`{word}`: the file is given by `data`"));
+            self.reader
+                .report(fault.with_help(format!("add `data: FILE` to the step; without it, {DATA} is read")));
+            return None;
+        }
+        Some(Action::Decode { arguments, data: data? })
     }
 
     /// The outer option is for faults, the inner one for a step without capture.
@@ -273,8 +313,8 @@ impl Context<'_> {
             if let Some(node) = f.get("format") {
                 self.reader.report(node.key_fault("`format` without `capture` has no effect"));
             }
-            if matches!(action, Some(Action::Read { .. })) {
-                let fault = f.node().fault("a file is read and not captured");
+            if matches!(action, Some(Action::Read { .. } | Action::Decode { .. })) {
+                let fault = f.node().fault("something is read and not captured");
                 self.reader.report(fault.with_help("add `capture: NAME`"));
             }
             return Some(None);
@@ -291,6 +331,7 @@ impl Context<'_> {
         }
         let format = format.unwrap_or_else(|| match action {
             Some(Action::Read { path }) => Format::of_file(path),
+            Some(Action::Decode { arguments, .. }) => decoded_format(arguments),
             _ => Format::Plain,
         });
         let golden = self.golden(&node, &name)?;
@@ -323,6 +364,16 @@ impl Context<'_> {
             }
         };
         Golden::parse(&file, bytes).map_err(|faults| self.golden_faults.extend(faults)).ok()
+    }
+}
+
+/// The format of what perf prints.
+fn decoded_format(arguments: &[String]) -> Format {
+    let dump = |word: &String| matches!(word.as_str(), "-D" | "--dump-raw-trace");
+    match arguments.first().map(String::as_str) {
+        Some("script" | "report") if arguments.iter().any(dump) => Format::PerfDump,
+        Some("script") => Format::PerfScript,
+        _ => Format::Plain,
     }
 }
 
@@ -369,7 +420,7 @@ mod tests {
         assert_eq!(faults, Vec::<String>::new());
         let case = case.expect("a case");
         assert_eq!(case.guests.len(), 2);
-        assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), status: 3 });
+        assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), status: 3, log: None });
         assert_eq!((case.steps[0].line, case.steps[1].line), (3, 6));
         assert_eq!(case.steps[1].capture.as_ref().expect("one").format, Format::HistDebug);
     }
@@ -409,9 +460,9 @@ mod tests {
             "case.yaml:3:10 unknown guest `x86` | did you mean `x86_64`?",
             "case.yaml:3:23 guest `x86_64` is named twice | -",
             "case.yaml:6:5 a step is either `run` or `read` | make two steps of it",
-            "case.yaml:7:5 a step needs `run` or `read` | -",
+            "case.yaml:7:5 a step needs `run`, `read` or `decode` | -",
             "case.yaml:7:12 expected a time, found the number 3 | write a number with ms, s or min, such as 500ms or 10s",
-            "case.yaml:8:5 a file is read and not captured | add `capture: NAME`",
+            "case.yaml:8:5 something is read and not captured | add `capture: NAME`",
             "case.yaml:11:13 unknown format `hist_debag` | did you mean `hist_debug`?",
             "case.yaml:15:14 an earlier step captures `two` already | -",
             "case.yaml:17:14 `a/b` cannot name a file | use letters, digits, `.`, `_` and `-`",
@@ -419,7 +470,7 @@ mod tests {
              writes it from what is captured; a golden of the one line `#@ golden v1` expects nothing (its name is that \
              of the capture and `.golden`)",
             "case.yaml:22:10 expected text, found a list | -",
-            "case.yaml:24:5 `status` belongs to `run`: a file that cannot be read is an error | -",
+            "case.yaml:24:5 `status` belongs to `run`: a file that cannot be read, and perf that fails, are errors | -",
             "broken.golden:2:1 this `{{` is not closed | close it with `}}`, or write `{{lit:{{}}` for the text `{{`",
         ];
         assert_eq!(faults, expected);

@@ -339,7 +339,10 @@ pub(super) mod tests {
         let error = guest.places().state(&guest.ram, 1).expect_err("no lppaca");
         assert_eq!(error, LogError::EyeCatcher { cpu: 1, at: lppaca(1), found: 0x1234_5678 });
         let text = error.to_string();
-        assert!(text.contains("CPU 1") && text.contains("0x12345678") && text.contains("0xd397d781"), "{text}");
+        assert!(
+            text.contains("CPU 1") && text.contains("0x12345678") && text.contains("0xd397d781"),
+            "{text}"
+        );
         assert!(guest.places().state(&guest.ram, 0).is_ok());
     }
 

@@ -8,16 +8,24 @@
 //! no golden.
 
 mod clock;
+mod dump;
 mod entry;
+mod expect;
+mod fields;
 mod log;
 mod plan;
 pub mod reason;
+mod record;
 mod symbols;
 mod writer;
 
 pub use clock::{Clock, perf_time, shown};
+pub use dump::{AuxRecord, DumpEntry, read_dump};
 pub use entry::{ENTRY_SIZE, Entry};
+pub use expect::violations;
+pub use fields::ReadError;
 pub use log::{Log, LogError, Places, SLOTS, State, UNREAD_MAX};
 pub use plan::{Address, Burst, Item, Plan, PlannedEntry, When};
+pub use record::{Record, read_script};
 pub use symbols::{NoSymbol, Symbols};
 pub use writer::{Patience, WriteError, Writer, Written};

@@ -81,6 +81,18 @@ pub enum Address {
 }
 
 impl Plan {
+    /// All that decides what is written, as text: for telling whether a plan has changed.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for item in &self.items {
+            match item {
+                Item::Burst(burst) => text.push_str(&format!("log {} {:?}\n", burst.cpu, burst.entries)),
+                Item::Poll => text.push_str("poll\n"),
+            }
+        }
+        text + if self.leaves_unread { "end unread\n" } else { "" }
+    }
+
     /// The processors whose logs are written, each once.
     pub fn cpus(&self) -> Vec<u32> {
         let mut cpus: Vec<u32> = self.bursts().map(|burst| burst.cpu).collect();

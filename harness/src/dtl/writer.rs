@@ -185,8 +185,7 @@ impl<'a> Writer<'a> {
             let state = if state.is_on() { self.places.state(self.outside.ram(), cpu)? } else { state };
             logs.insert(cpu, Log::new(cpu, state)?);
         }
-        let written =
-            Written { clock: self.clock, read: BTreeMap::new(), lost: BTreeMap::new(), masked: 0 };
+        let written = Written { clock: self.clock, read: BTreeMap::new(), lost: BTreeMap::new(), masked: 0 };
         Ok(Progress { logs, start: self.now(), unread: BTreeMap::new(), written })
     }
 
@@ -199,7 +198,8 @@ impl<'a> Writer<'a> {
         let log = progress.logs.get_mut(&burst.cpu).expect("every CPU of the plan has its log");
         let all = burst.entries.iter().map(|entry| self.entry(entry, burst.cpu, progress.start));
         let all = all.collect::<Result<Vec<Entry>, WriteError<P::Error>>>()?;
-        let of_now = burst.entries.iter().zip(&all).filter(|(planned, _)| matches!(planned.when, When::FromStart(_)));
+        let of_now =
+            burst.entries.iter().zip(&all).filter(|(planned, _)| matches!(planned.when, When::FromStart(_)));
         if let Some(last) = of_now.map(|(_, entry)| entry.timebase).max() {
             let ahead = self.clock.duration(last.saturating_sub(self.now()));
             let limit = READ_LIMIT + ahead;
@@ -240,7 +240,12 @@ impl<'a> Writer<'a> {
         self.clock.now(self.outside.held().saturating_sub(self.held))
     }
 
-    fn entry<E: Display>(&self, planned: &PlannedEntry, cpu: u32, start: u64) -> Result<Entry, WriteError<E>> {
+    fn entry<E: Display>(
+        &self,
+        planned: &PlannedEntry,
+        cpu: u32,
+        start: u64,
+    ) -> Result<Entry, WriteError<E>> {
         let timebase = match planned.when {
             When::FromStart(nanoseconds) => start.saturating_add_signed(self.clock.ticks(nanoseconds.into())),
             When::Timebase(timebase) => timebase,

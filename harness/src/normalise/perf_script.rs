@@ -4,8 +4,8 @@
 //! can leave out the CPU; then follow its event and what it recorded (tools/perf/builtin-script.c,
 //! `perf_sample__fprintf_start` and `process_event`, Linux 7.2). An address and its symbol end the
 //! line, or stand on lines of their own under it. A vpa-dtl sample takes two lines: perf breaks it
-//! after the preempt reason (`perf_sample__fprintf_synth_vpadtl`). All that it says of the dispatch
-//! is literal, the timebase too: a harness that writes the log knows these values.
+//! after the preempt reason (`perf_sample__fprintf_synth_vpadtl`). What it says of the dispatch is
+//! literal, as whoever writes the log knows it; but the timebase goes with the time.
 //!
 //! Limit: a demangled C++ name with blanks in it is not seen as one symbol.
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 
 use super::clock::{Clocks, Time};
-use super::cursor::{colons, integer, is_digit, is_hex, right_aligned, run_start};
+use super::cursor::{Cursor, colons, integer, is_digit, is_hex, right_aligned, run_start};
 use super::symbol::{self, ADDRESS, Offset};
 use super::{Token, TokenKind, Violation, number};
 
@@ -29,19 +29,19 @@ const SECONDS: usize = 6;
 const DISPATCH: &[u8] = b"vpa-dtl: ";
 
 /// Where the fields in front of an event are. Padding is included.
-struct Head {
+pub(crate) struct Head {
     comm: Option<Range<usize>>,
     pid: Range<usize>,
     thread: Option<Range<usize>>,
-    cpu: Option<Range<usize>>,
-    time: Range<usize>,
+    pub(crate) cpu: Option<Range<usize>>,
+    pub(crate) time: Range<usize>,
     text: usize,
 }
 
 impl Head {
     /// A task's name may hold anything, even what looks like the fields. With a call chain perf
     /// prints it as it is, and else in its column: a line that has the column is read by it.
-    fn read(line: &[u8]) -> Option<Head> {
+    pub(crate) fn read(line: &[u8]) -> Option<Head> {
         let in_column = || {
             let mut ends = colons(line, COMM).take_while(|at| *at < LONGEST);
             ends.find_map(|at| Head::before(line, at).filter(|head| head.comm == Some(0..COMM)))
@@ -75,6 +75,17 @@ impl Head {
         };
         Some(Head { comm, pid, thread, cpu, time, text: colon + 2 })
     }
+
+    /// Where what the sample says of a dispatch begins, if it is an entry of the dispatch trace log.
+    /// The period may stand before the event's name.
+    pub(crate) fn dispatch(&self, line: &[u8]) -> Option<usize> {
+        let mut cursor = Cursor::new(line, self.text);
+        cursor.run(|b| b == b' ');
+        cursor.run(is_digit);
+        cursor.run(|b| b == b' ');
+        cursor.eat(DISPATCH)?;
+        Some(cursor.at)
+    }
 }
 
 /// The digits of the process id that ends, with its thread's, at `end`; and the thread's column.
@@ -96,17 +107,26 @@ fn blank_before(line: &[u8], start: usize) -> Option<usize> {
 pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     let mut text = 0;
     if let Some(head) = Head::read(line) {
+        let timebase = head.dispatch(line).and_then(|from| timebase(line, from));
         found.extend(head.comm.map(|span| Token::new(span, TokenKind::Comm)));
         found.push(Token::new(head.pid, TokenKind::Pid));
         found.extend(head.thread.map(|span| Token::new(span, TokenKind::Pid)));
         found.extend(head.cpu.map(|span| Token::new(span, TokenKind::Cpu)));
         found.push(Token::new(head.time, TokenKind::Ts));
         text = head.text;
+        found.extend(timebase.map(|span| Token::new(span, TokenKind::Number)));
     }
     let place = place(line, text);
     let end = place.as_ref().map_or(line.len(), |place| place.start);
     symbol::scan(line, text..end, Offset::SizeOrNot, found);
     found.extend(place.map(|span| Token::new(span, TokenKind::Sym)));
+}
+
+/// The timebase of a dispatch, whose text is at `from`.
+fn timebase(line: &[u8], from: usize) -> Option<Range<usize>> {
+    let mut cursor = Cursor::new(line, from);
+    cursor.eat(b"timebase: ")?;
+    cursor.digits()
 }
 
 /// The place in code at the end of a line: an address in sixteen columns, a blank and a name, and
@@ -136,7 +156,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     // Few lines of most captures are such, and to find none is quicker than to read a head.
     let dispatch = Finder::new(DISPATCH);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| dispatch.find(line).is_some()) {
-        let Some(head) = Head::read(line).filter(|head| is_dispatch(&line[head.text..])) else { continue };
+        let Some(head) = Head::read(line).filter(|head| head.dispatch(line).is_some()) else { continue };
         let cpu = head.cpu.and_then(|span| number(&line[span]));
         let time = Time::read(line[head.time].trim_ascii_start());
         if let Some(message) = cpu.zip(time).and_then(|(cpu, time)| clocks.tick(cpu, time, at + 1)) {
@@ -144,14 +164,6 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
         }
     }
     found
-}
-
-/// Whether a sample's text, from its event's name on, is an entry of the dispatch trace log. The
-/// period may stand before the name.
-fn is_dispatch(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    let digits = text.iter().take_while(|b| is_digit(**b)).count();
-    text[digits..].trim_ascii_start().starts_with(DISPATCH)
 }
 
 #[cfg(test)]
@@ -190,7 +202,7 @@ mod tests {
             shown(
                 " swapper     0 [002]   233.835822:   vpa-dtl: timebase: 338954486062657 dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
             ),
-            "<comm: swapper> <pid:    0> [<cpu:002>] <ts:  233.835822>:   vpa-dtl: timebase: 338954486062657 dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
+            "<comm: swapper> <pid:    0> [<cpu:002>] <ts:  233.835822>:   vpa-dtl: timebase: <number:338954486062657> dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
         );
         assert_eq!(
             shown(

@@ -154,7 +154,8 @@ impl Machine {
         let private = private_dir().map_err(early)?;
         let dir = Utf8Path::from_path(private.path()).expect("checked when it was made");
         let (socket, monitor) = (dir.join("agent"), dir.join("monitor"));
-        let ram = if shares_memory { Some(Ram::new(boot.guest.memory_mib << 20).map_err(early)?) } else { None };
+        let ram =
+            if shares_memory { Some(Ram::new(boot.guest.memory_mib << 20).map_err(early)?) } else { None };
         let ram_path = ram.as_ref().map(Ram::path);
         let shared = ram_path.as_ref().map(|ram| Shared { ram, monitor: &monitor });
         let words = arguments(&Boot { socket: &socket, shared, ..*boot });

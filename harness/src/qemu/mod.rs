@@ -11,7 +11,10 @@ mod console;
 mod machine;
 mod monitor;
 mod outside;
-#[expect(unsafe_code, reason = "memory that a guest's processors change is read and written through pointers")]
+#[expect(
+    unsafe_code,
+    reason = "memory that a guest's processors change is read and written through pointers"
+)]
 mod ram;
 
 pub use accel::{Accel, AccelChoice, Wanted};

@@ -145,13 +145,19 @@ mod tests {
     fn words_have_a_byte_order_and_two_mappings_are_one_memory() {
         let ram = Ram::new(4096).expect("room");
         ram.set_be64(8, 0x0102_0304_0506_0708).expect("inside");
-        assert_eq!((ram.byte(8), ram.be32(12), ram.be64(8)), (Ok(1), Ok(0x0506_0708), Ok(0x0102_0304_0506_0708)));
+        assert_eq!(
+            (ram.byte(8), ram.be32(12), ram.be64(8)),
+            (Ok(1), Ok(0x0506_0708), Ok(0x0102_0304_0506_0708))
+        );
         assert_eq!(ram.le64(8), Ok(0x0807_0605_0403_0201));
         ram.set_le64(16, 5).expect("inside");
         ram.set_bytes(24, &[7; 16]).expect("inside");
         let bytes = std::fs::read(ram.path()).expect("another way to it");
         assert_eq!(bytes.len(), 4096);
-        assert_eq!(bytes[8..41], [&[1, 2, 3, 4, 5, 6, 7, 8, 5, 0, 0, 0, 0, 0, 0, 0][..], &[7; 16], &[0]].concat());
+        assert_eq!(
+            bytes[8..41],
+            [&[1, 2, 3, 4, 5, 6, 7, 8, 5, 0, 0, 0, 0, 0, 0, 0][..], &[7; 16], &[0]].concat()
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::AnsiColor;
 
 use super::colour::Colour;
-use super::diff;
+use super::{decoded, diff};
 use crate::run::{Excused, Failure, Finished, Outcome, StepPlace, TrialError};
 
 /// How many trials came to what.
@@ -125,6 +125,7 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
     for failure in failures {
         match failure {
             Failure::Capture(failure) => text.push_str(&diff::render(failure, colour)),
+            Failure::Decoded(failure) => text.push_str(&decoded::render(failure)),
             Failure::Kernel { complaint, others, step, console } => {
                 let what = if complaint.fatal { "panicked" } else { "complained" };
                 let _ = writeln!(text, "the kernel {what}: {}", complaint.line);

@@ -1,6 +1,7 @@
 //! What people see. This and the commands are the only places that print.
 
 mod colour;
+mod decoded;
 mod diagnostics;
 mod diff;
 mod human;

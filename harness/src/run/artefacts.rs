@@ -94,6 +94,11 @@ impl TrialDir {
         self.dir.join("steps").join(format!("{number:02}.{stream}"))
     }
 
+    /// The folder for what is decoded on the host.
+    pub fn host(&self) -> Utf8PathBuf {
+        self.dir.join("host")
+    }
+
     /// The file that holds the console.
     pub fn console(&self) -> Utf8PathBuf {
         self.dir.join("console.log")

@@ -3,11 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
+use camino::Utf8Path;
+
 use super::artefacts::TrialDir;
+use super::decode::{self, HostOutput};
+use super::hypervisor::play;
 use super::lab::Bench;
 use crate::agent::{Answer, Ended, Request, Session, SessionError, Work};
 use crate::case::{Action, Case, Step};
-use crate::qemu::{Complaint, Console, Machine, Mode, Stop};
+use crate::dtl::Written;
+use crate::qemu::{Complaint, Machine, Outside, Stop};
 
 /// How many bytes a step may print. A large hist_debug file has 20 KiB.
 const OUTPUT_LIMIT: u32 = 8 << 20;
@@ -36,6 +41,10 @@ pub struct Transcript {
 pub struct StepRecord {
     /// The agent's answer.
     pub answer: Answer,
+    /// What was written to the dispatch trace log while its command ran.
+    pub written: Option<Written>,
+    /// What perf printed on the host of the same data.
+    pub host: Option<HostOutput>,
 }
 
 /// What kept a trial from its end.
@@ -55,9 +64,14 @@ pub enum Trouble {
 ///
 /// # Errors
 /// When what must be kept cannot be written.
-pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Transcript> {
+pub fn execute(
+    case: &Case,
+    bench: &Bench,
+    host_perf: Option<&Utf8Path>,
+    dir: &TrialDir,
+) -> std::io::Result<Transcript> {
     let mut transcript = Transcript::default();
-    let machine = match bench.start(Mode::Agent, &dir.dir, Console::Watched) {
+    let machine = match bench.start_trial(case.writes_dispatch_log(), &dir.dir) {
         Ok(machine) => machine,
         Err(error) => {
             transcript.trouble = Some(match error.error.kind() {
@@ -74,7 +88,8 @@ pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Tr
     let mut machine = match Session::open(machine, release, bench.guest.cpus, bench.boot_limit) {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
-            match steps(&mut session, case, dir, &mut transcript)? {
+            let guest = Guest { outside: session.take_outside(), bench, host_perf };
+            match steps(&mut session, guest, case, dir, &mut transcript)? {
                 Some(trouble) => {
                     transcript.trouble = Some(trouble);
                     session.into_machine()
@@ -102,16 +117,24 @@ fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
     transcript.stderr = machine.stderr();
 }
 
+/// What is at hand besides the agent.
+struct Guest<'b> {
+    outside: Option<Outside>,
+    bench: &'b Bench,
+    host_perf: Option<&'b Utf8Path>,
+}
+
 fn steps(
     session: &mut Session,
+    mut guest: Guest<'_>,
     case: &Case,
     dir: &TrialDir,
     transcript: &mut Transcript,
 ) -> std::io::Result<Option<Trouble>> {
     for (at, step) in case.steps.iter().enumerate() {
-        let answer = match session.request(&request(case, step)) {
-            Ok(answer) => answer,
-            Err(error) => return Ok(Some(trouble(error))),
+        let (answer, written) = match answer(session, &mut guest, case, step) {
+            Ok(answered) => answered,
+            Err(trouble) => return Ok(Some(trouble)),
         };
         for (stream, bytes) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
             if !bytes.is_empty() {
@@ -122,18 +145,64 @@ fn steps(
         if let (Some(capture), None) = (&step.capture, &wrong) {
             fs::write(dir.capture(&capture.name), &answer.stdout)?;
         }
-        transcript.steps.push(StepRecord { answer });
+        transcript.steps.push(StepRecord { answer, written, host: None });
         if let Some(what) = wrong {
             return Ok(Some(Trouble::Step(what)));
+        }
+        if let Action::Decode { arguments, data } = &step.action {
+            match on_host(session, &guest, case, arguments, data, dir) {
+                Ok(host) => transcript.steps.last_mut().expect("just pushed").host = Some(host),
+                Err(trouble) => return Ok(Some(trouble)),
+            }
         }
     }
     Ok(None)
 }
 
+/// Do a step in the guest, and the hypervisor's part in it.
+fn answer(
+    session: &mut Session,
+    guest: &mut Guest<'_>,
+    case: &Case,
+    step: &Step,
+) -> Result<(Answer, Option<Written>), Trouble> {
+    let request = request(case, step);
+    let Action::Run { log: Some(plan), .. } = &step.action else {
+        return Ok((session.request(&request).map_err(trouble)?, None));
+    };
+    let Some(outside) = &mut guest.outside else {
+        return Err(Trouble::Machine("the guest was booted without shared memory".to_owned()));
+    };
+    let map = guest.bench.image.kernel.product.dir.join("System.map");
+    let (answer, written) = play(session, outside, &request, plan, guest.bench.guest.cpus, &map)?;
+    Ok((answer, Some(written)))
+}
+
+fn on_host(
+    session: &mut Session,
+    guest: &Guest<'_>,
+    case: &Case,
+    arguments: &[String],
+    data: &str,
+    dir: &TrialDir,
+) -> Result<HostOutput, Trouble> {
+    let Some(perf) = guest.host_perf else {
+        return Err(Trouble::Machine(
+            "there is no perf for the host: the case must say `requires: [perf]`".to_owned(),
+        ));
+    };
+    let to = dir.host();
+    decode::fetch(session, &case.directory, data, &to)?;
+    decode::on_host(perf, arguments, decode::file_name(data), &to)
+        .map_err(|error| Trouble::Machine(format!("the host's perf could not decode {data}: {error}")))
+}
+
 fn request(case: &Case, step: &Step) -> Request {
     Request {
         work: match &step.action {
-            Action::Run { script, .. } => Work::Run(script.clone()),
+            Action::Run { script, log: Some(_), .. } => Work::RunOpen(script.clone()),
+            Action::Run { script, log: None, .. } => Work::Run(script.clone()),
+            Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
             Action::Read { path } => Work::Read(path.clone()),
         },
         directory: case.directory.clone(),
@@ -146,7 +215,7 @@ fn request(case: &Case, step: &Step) -> Request {
 fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
     let expected = match step.action {
         Action::Run { status, .. } => status,
-        Action::Read { .. } => 0,
+        Action::Read { .. } | Action::Decode { .. } => 0,
     };
     let what = match answer.ended {
         Ended::Exited(status) if status == expected => return None,
@@ -162,7 +231,9 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         Ended::Errno(errno) => {
             let error = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
             match &step.action {
-                Action::Run { .. } => format!("the shell could not be started: {error}"),
+                Action::Run { .. } | Action::Decode { .. } => {
+                    format!("the shell could not be started: {error}")
+                }
                 Action::Read { path } => format!("failed to read {path}: {error}"),
             }
         }
@@ -171,14 +242,14 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
 }
 
 /// The end of a step's standard error, for a message.
-fn excerpt(stderr: &[u8]) -> String {
+pub(super) fn excerpt(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(10)..];
     last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
 }
 
-fn trouble(error: SessionError) -> Trouble {
+pub(super) fn trouble(error: SessionError) -> Trouble {
     match error {
         SessionError::Stopped(Stop::Panicked(_)) => Trouble::Panic,
         SessionError::Stopped(Stop::Interrupted) => Trouble::Interrupted,

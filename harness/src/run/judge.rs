@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
-use super::outcome::{CaptureFailure, Excused, Failure, Outcome, StepPlace, TrialError};
+use super::outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
 use crate::case::{Case, explains};
+use crate::dtl;
 use crate::golden::{Bindings, Facts, compare};
 
 /// How many of the console's last lines an error shows.
@@ -115,15 +116,29 @@ struct Captures {
 fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Captures {
     let mut bindings = Bindings::new();
     let mut found = Captures::default();
+    let mut written = None;
     for (step, record) in case.steps.iter().zip(&transcript.steps) {
+        written = record.written.as_ref().or(written);
         let Some(capture) = &step.capture else { continue };
         let bytes = &record.answer.stdout;
-        let comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
+        let mut comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
         let mut lines = BTreeSet::new();
         for excuse in case.xfail.iter().filter(|e| e.capture == capture.name && e.applies(facts)) {
             lines.extend(&excuse.lines);
             let list = if excuse.is_needed(&comparison) { &mut found.needed } else { &mut found.unneeded };
             list.push(excused(case, excuse.line, &excuse.reason));
+        }
+        // Where a known fault is excused, perf does not print what was written.
+        if let Some(written) = written.filter(|_| lines.is_empty()) {
+            comparison.violations.extend(dtl::violations(written, capture.format, bytes));
+        }
+        if let Some(host) = record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != *bytes) {
+            found.failures.push(Failure::Decoded(Box::new(DecodeFailure {
+                step: StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() },
+                guest: bytes.clone(),
+                file: dir.capture(&capture.name),
+                host: host.clone(),
+            })));
         }
         if !comparison.passes() && !explains(&lines, &comparison) {
             found.failures.push(Failure::Capture(Box::new(CaptureFailure {
@@ -158,7 +173,7 @@ mod tests {
         let capture = Some(Capture { name: "out".to_owned(), format: Format::Plain, golden });
         let step = Step {
             line: 3,
-            action: Action::Run { script: "x".to_owned(), status: 0 },
+            action: Action::Run { script: "x".to_owned(), status: 0, log: None },
             limit: Duration::from_secs(1),
             capture,
         };
@@ -186,7 +201,7 @@ mod tests {
         };
         Transcript {
             boot_time: Some(Duration::from_secs(1)),
-            steps: vec![StepRecord { answer }],
+            steps: vec![StepRecord { answer, written: None, host: None }],
             ..Transcript::default()
         }
     }
@@ -205,6 +220,7 @@ mod tests {
             Outcome::Fail(failures) => match failures[0] {
                 Failure::Kernel { .. } => "fail: kernel",
                 Failure::Capture(_) => "fail: capture",
+                Failure::Decoded(_) => "fail: decoded",
             },
             Outcome::Xfail(_) => "xfail",
             Outcome::Xpass { .. } => "xpass",

@@ -78,6 +78,11 @@ impl Lab {
         self
     }
 
+    /// The perf that runs on the host; `None` when no trial needs one.
+    pub fn host_perf(&self) -> Option<&Utf8Path> {
+        None
+    }
+
     /// All of them, in the order of their names.
     pub fn benches(&self) -> impl Iterator<Item = &Bench> {
         self.benches.values()

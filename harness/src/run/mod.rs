@@ -8,7 +8,9 @@
 
 mod artefacts;
 mod bless;
+mod decode;
 mod execute;
+mod hypervisor;
 mod judge;
 mod lab;
 mod outcome;
@@ -18,10 +20,11 @@ mod schedule;
 
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, bless_case};
+pub use decode::HostOutput;
 pub use execute::{StepRecord, Transcript, Trouble, execute};
 pub use judge::judge;
 pub use lab::{Bench, Lab};
-pub use outcome::{CaptureFailure, Excused, Failure, Outcome, StepPlace, TrialError};
+pub use outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
 pub use plan::{NoMatch, Plan, Trial};
 pub use record::{TrialRecord, Verdict};
 pub use schedule::{Finished, default_jobs, run_all, run_one};

@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 
+use super::decode::HostOutput;
 use crate::golden::{Bindings, Comparison, Golden};
 use crate::normalise::Format;
 use crate::qemu::Complaint;
@@ -46,6 +47,8 @@ pub struct Excused {
 pub enum Failure {
     /// A capture differs from its golden.
     Capture(Box<CaptureFailure>),
+    /// perf on the host prints something else than perf in the guest, of the same data.
+    Decoded(Box<DecodeFailure>),
     /// The kernel complained on its console.
     Kernel {
         /// The first complaint, or the panic.
@@ -75,6 +78,19 @@ pub struct CaptureFailure {
     pub format: Format,
     /// The file that holds the capture.
     pub file: Utf8PathBuf,
+}
+
+/// Data that perf on the host reads otherwise than perf in the guest.
+#[derive(Debug, Clone)]
+pub struct DecodeFailure {
+    /// The step that has decoded it.
+    pub step: StepPlace,
+    /// What perf printed in the guest.
+    pub guest: Vec<u8>,
+    /// The file that holds that.
+    pub file: Utf8PathBuf,
+    /// What it printed on the host.
+    pub host: HostOutput,
 }
 
 /// Where a step stands.

@@ -70,7 +70,7 @@ fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
     }
     let done = dir.trial(trial).and_then(|dir| {
         let bench = lab.bench(&trial.guest.name);
-        let transcript = execute(trial.case, bench, &dir)?;
+        let transcript = execute(trial.case, bench, lab.host_perf(), &dir)?;
         let outcome = judge(trial.case, &bench.facts(), &transcript, &dir);
         TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
         Ok(outcome)

@@ -79,6 +79,11 @@ impl Node<'_> {
         self.fault(String::new()).span.line
     }
 
+    /// The value, when it is text.
+    pub fn text(&self) -> Option<&str> {
+        self.value.as_str()
+    }
+
     /// The value as a range of numbers, `7..9` with both ends, or as one number.
     pub fn range(&self) -> Option<(usize, usize)> {
         if let Some(number) = self.value.as_u64() {
