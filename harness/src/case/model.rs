@@ -48,8 +48,8 @@ pub struct Case {
     pub digest: String,
     /// The guests that it is run on.
     pub guests: Vec<GuestName>,
-    /// Kernel config symbols, `CONFIG_` included, without which it is skipped.
-    pub requires: Vec<String>,
+    /// What it is skipped without.
+    pub requires: Requires,
     /// The folder in the guest that its steps start from.
     pub directory: String,
     /// Known faults whose marks in captures are excused.
@@ -58,6 +58,15 @@ pub struct Case {
     pub expect_death: Option<ExpectedDeath>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
+}
+
+/// What a case needs of a guest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requires {
+    /// Kernel config symbols, `CONFIG_` included.
+    pub symbols: Vec<String>,
+    /// A perf that knows tracepoints, in `/bin/perf`.
+    pub perf: bool,
 }
 
 /// One step.
@@ -99,6 +108,16 @@ pub struct Capture {
     pub format: Format,
     /// What it must be.
     pub golden: Golden,
+}
+
+impl Requires {
+    /// The word for perf in a case's file.
+    pub const PERF: &str = "perf";
+
+    /// All of them, as a case's file has them.
+    pub fn words(&self) -> Vec<&str> {
+        self.symbols.iter().map(String::as_str).chain(self.perf.then_some(Requires::PERF)).collect()
+    }
 }
 
 impl Step {

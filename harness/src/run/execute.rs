@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::artefacts::TrialDir;
-use super::lab::Bench;
+use super::lab::{Bench, Userland};
 use crate::agent::{Answer, Ended, Request, Session, SessionError, Work};
 use crate::case::{Action, Case, Step};
 use crate::qemu::{Complaint, Console, Machine, Mode, Stop};
@@ -57,7 +57,8 @@ pub enum Trouble {
 /// When what must be kept cannot be written.
 pub fn execute(case: &Case, bench: &Bench, dir: &TrialDir) -> std::io::Result<Transcript> {
     let mut transcript = Transcript::default();
-    let machine = match bench.start(Mode::Agent, &dir.dir, Console::Watched) {
+    let userland = Userland::of(case);
+    let machine = match bench.start(userland, Mode::Agent, &dir.dir, Console::Watched) {
         Ok(machine) => machine,
         Err(error) => {
             transcript.trouble = Some(match error.error.kind() {

@@ -20,7 +20,7 @@ pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, bless_case};
 pub use execute::{StepRecord, Transcript, Trouble, execute};
 pub use judge::judge;
-pub use lab::{Bench, Lab};
+pub use lab::{Bench, Lab, PerfFor, Userland};
 pub use outcome::{CaptureFailure, Excused, Failure, Outcome, StepPlace, TrialError};
 pub use plan::{NoMatch, Plan, Trial};
 pub use record::{TrialRecord, Verdict};
