@@ -50,8 +50,8 @@ pub struct Case {
     pub digest: String,
     /// The guests that it is run on.
     pub guests: Vec<GuestName>,
-    /// Kernel config symbols, `CONFIG_` included, without which it is skipped.
-    pub requires: Vec<String>,
+    /// What it is skipped without.
+    pub requires: Requires,
     /// The folder in the guest that its steps start from.
     pub directory: String,
     /// Known faults whose marks in captures are excused.
@@ -60,6 +60,17 @@ pub struct Case {
     pub expect_death: Option<ExpectedDeath>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
+}
+
+/// What a case needs of a guest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requires {
+    /// Kernel config symbols, `CONFIG_` included.
+    pub symbols: Vec<String>,
+    /// A perf that knows tracepoints, in `/bin/perf`.
+    pub perf: bool,
+    /// QEMU's own translator: a kernel under KVM sees so, and leaves out what KVM has not.
+    pub tcg: bool,
 }
 
 /// One step.
@@ -111,6 +122,19 @@ pub struct Capture {
     pub format: Format,
     /// What it must be.
     pub golden: Golden,
+}
+
+impl Requires {
+    /// The word for perf in a case's file.
+    pub const PERF: &str = "perf";
+    /// The word for QEMU's own translator.
+    pub const TCG: &str = "tcg";
+
+    /// All of them, as a case's file has them.
+    pub fn words(&self) -> Vec<&str> {
+        let symbols = self.symbols.iter().map(String::as_str);
+        symbols.chain(self.perf.then_some(Requires::PERF)).chain(self.tcg.then_some(Requires::TCG)).collect()
+    }
 }
 
 impl Step {

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::dispatch_log;
 use super::excuse::{Excuse, ExpectedDeath};
 use super::find::GOLDEN_EXTENSION;
-use super::model::{Action, Capture, Case, CaseId, Step};
+use super::model::{Action, Capture, Case, CaseId, Requires, Step};
 use super::names;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::golden::{Condition, Golden, HEAD};
@@ -65,7 +65,7 @@ impl Context<'_> {
             Some(node) => self.guests(&node, known),
             None => Some(known.to_vec()),
         };
-        let requires = f.get("requires").map_or(Some(Vec::new()), |node| self.requires(&node));
+        let requires = f.get("requires").map_or(Some(Requires::default()), |node| self.requires(&node));
         let directory = f.get("directory").map_or(Some(DIRECTORY.to_owned()), |node| self.reader.line(&node));
         let limit = f.get("limit").map_or(Some(LIMIT), |node| self.reader.duration(&node));
         let steps =
@@ -197,15 +197,29 @@ impl Context<'_> {
         Some(ExpectedDeath { line, symbol: symbol.flatten(), when: when?, reason: reason? })
     }
 
-    fn requires(&mut self, node: &Node<'_>) -> Option<Vec<String>> {
-        let symbols = self.reader.lines(node)?;
-        for symbol in &symbols {
-            if !symbol.starts_with("CONFIG_") {
-                let fault = node.fault(format!("`{symbol}` is no kernel config symbol"));
-                self.reader.report(fault.with_help("write it as CONFIG_NAME"));
+    fn requires(&mut self, node: &Node<'_>) -> Option<Requires> {
+        let mut requires = Requires::default();
+        for item in self.reader.list(node)? {
+            let Some(word) = self.reader.line(&item) else { continue };
+            if word.starts_with("CONFIG_") {
+                requires.symbols.push(word);
+            } else if word == Requires::PERF {
+                requires.perf = true;
+            } else if word == Requires::TCG {
+                requires.tcg = true;
+            } else {
+                let bare = word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+                let help = if bare {
+                    format!("did you mean `CONFIG_{word}`?")
+                } else {
+                    did_you_mean(&word, [Requires::PERF, Requires::TCG]).unwrap_or_else(|| {
+                        "write a kernel config symbol as CONFIG_NAME, perf or tcg".to_owned()
+                    })
+                };
+                self.reader.report(item.fault(format!("a case cannot require `{word}`")).with_help(help));
             }
         }
-        Some(symbols)
+        Some(requires)
     }
 
     fn steps(&mut self, node: &Node<'_>, limit: Duration) -> Option<Vec<Step>> {
@@ -423,6 +437,26 @@ mod tests {
         assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), status: 3, log: None });
         assert_eq!((case.steps[0].line, case.steps[1].line), (3, 6));
         assert_eq!(case.steps[1].capture.as_ref().expect("one").format, Format::HistDebug);
+    }
+
+    #[test]
+    fn what_a_case_requires() {
+        let text =
+            |list: &str| format!("title: T\nrequires: [{list}]\nsteps:\n  - read: f\n    capture: one\n");
+        let (case, faults) = read(&text("CONFIG_A, perf, CONFIG_B"));
+        assert_eq!(faults, Vec::<String>::new());
+        let requires = case.expect("a case").requires;
+        assert!(requires.perf);
+        assert_eq!(requires.words(), ["CONFIG_A", "CONFIG_B", "perf"]);
+        let (_, faults) = read(&text("DTL, Perf, ftrace"));
+        assert_eq!(
+            faults,
+            [
+                "case.yaml:2:12 a case cannot require `DTL` | did you mean `CONFIG_DTL`?",
+                "case.yaml:2:17 a case cannot require `Perf` | did you mean `perf`?",
+                "case.yaml:2:23 a case cannot require `ftrace` | write a kernel config symbol as CONFIG_NAME, or perf",
+            ]
+        );
     }
 
     #[test]

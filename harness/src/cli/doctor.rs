@@ -16,7 +16,7 @@ use crate::qemu::{Accel, AccelChoice, Wanted};
 pub(super) struct Doctor {}
 
 /// Programs that builds need, each with its package.
-const TOOLS: [(&str, &str); 13] = [
+const TOOLS: [(&str, &str); 14] = [
     ("setpriv", "util-linux"),
     ("apt-get", "apt"),
     ("dpkg-deb", "dpkg"),
@@ -29,6 +29,7 @@ const TOOLS: [(&str, &str); 13] = [
     ("flex", "flex"),
     ("bison", "bison"),
     ("bc", "bc"),
+    ("pkg-config", "pkgconf"),
     ("perl", "perl"),
 ];
 

@@ -50,8 +50,9 @@ impl List {
             if let Some(document) = &case.document {
                 line.push_str(&format!("; {document}"));
             }
-            if !case.requires.is_empty() {
-                line.push_str(&format!("; skipped on a kernel without {}", case.requires.join(", ")));
+            let requires = case.requires.words();
+            if !requires.is_empty() {
+                line.push_str(&format!("; skipped without {}", requires.join(", ")));
             }
             anstream::println!("{line}");
         }

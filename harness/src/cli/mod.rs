@@ -35,9 +35,9 @@ enum Command {
     Bless(bless::Bless),
     /// Find goldens left behind, parts that no guest selects, holes that let much through
     Lint(lint::Lint),
-    /// Build kernels, modules and initramfs without running anything
+    /// Build kernels, modules, perf and initramfs without running anything
     Build(build::Build),
-    /// A shell in a guest, with the same image that trials boot
+    /// A shell in a guest, with the same image that trials boot, and perf
     Shell(shell::Shell),
     /// What the host has, what is missing, which accelerator each guest gets and why
     Doctor(doctor::Doctor),

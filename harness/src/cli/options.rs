@@ -12,7 +12,7 @@ use crate::lint;
 use crate::project::Project;
 use crate::qemu::Wanted;
 use crate::report::Progress;
-use crate::run::Lab;
+use crate::run::{Lab, PerfFor};
 
 /// Where goldtrace works.
 #[derive(Debug, Args)]
@@ -119,13 +119,14 @@ impl Images {
         inputs: &Inputs,
         guests: &[&Guest],
         refresh: Refresh,
+        perf: PerfFor<'_>,
     ) -> Result<Lab, Stop> {
         let patches = self.patches()?;
         let progress = Progress::to_stderr();
         let store = Store::open_default()?;
         let builder =
             Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
-        Ok(Lab::prepare(&builder, guests, self.accel)?)
+        Ok(Lab::prepare(&builder, guests, self.accel, perf)?)
     }
 
     /// The words that give these options again.

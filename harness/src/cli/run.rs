@@ -9,7 +9,7 @@ use crate::case::{Case, MissingGolden};
 use crate::image::Refresh;
 use crate::process::shell_line;
 use crate::report::{Again, Colour, Summary, describe, headline};
-use crate::run::{Lab, Outcome, Plan, RunDir, default_jobs, run_all};
+use crate::run::{Lab, Outcome, PerfFor, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
 #[derive(Debug, Args)]
@@ -51,7 +51,13 @@ impl Run {
             }
             return Ok(ExitStatus::Success);
         }
-        let lab = self.images.lab(&project, &inputs, &plan.guests(), Refresh::WhenOld)?;
+        let lab = self.images.lab(
+            &project,
+            &inputs,
+            &plan.guests(),
+            Refresh::WhenOld,
+            PerfFor::Trials(&plan.trials),
+        )?;
         introduce(&lab);
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);

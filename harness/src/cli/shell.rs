@@ -12,11 +12,12 @@ use super::status::{ExitStatus, Stop};
 use crate::case::MissingGolden;
 use crate::image::Refresh;
 use crate::qemu::{Console, Machine, Mode};
+use crate::run::{PerfFor, Userland};
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
 
-/// A shell in a guest, with the same image that trials boot.
+/// A shell in a guest, with the same image that trials boot; perf is in it.
 ///
 /// `exit` or Ctrl-] ends it. Standard input need not be a terminal: commands can be piped in.
 #[derive(Debug, Args)]
@@ -36,7 +37,7 @@ impl Shell {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld)?;
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, PerfFor::AllGuests)?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
@@ -47,7 +48,7 @@ impl Shell {
         let console = Console::Passed { input, output };
         let machine = lab
             .bench(&guest.name)
-            .start(Mode::Shell, path, console)
+            .start(Userland::WithPerf, Mode::Shell, path, console)
             .map_err(|e| Stop::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {

@@ -33,6 +33,34 @@ pub struct Candidate {
     pub depends: String,
 }
 
+impl Candidate {
+    /// Its version without Debian's epoch and revision, such as `7.2.13`.
+    pub fn upstream_version(&self) -> &str {
+        let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, rest)| rest);
+        version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+    }
+
+    /// The package in the paragraphs that `apt-cache show` prints.
+    fn in_stanzas(shown: &str, package: &str, arch: &str) -> Option<Candidate> {
+        shown.split("\n\n").find_map(|stanza| {
+            let field = |name: &str| {
+                stanza.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::to_owned)
+            };
+            let of_arch = [arch, "all"].contains(&field("Architecture")?.as_str());
+            if field("Package")? != package || !of_arch {
+                return None;
+            }
+            Some(Candidate {
+                package: package.to_owned(),
+                arch: arch.to_owned(),
+                version: field("Version")?,
+                sha256: field("SHA256")?,
+                depends: field("Depends").unwrap_or_default(),
+            })
+        })
+    }
+}
+
 /// apt on one suite.
 pub struct Apt<'a> {
     suite: String,
@@ -54,7 +82,7 @@ impl<'a> Apt<'a> {
         watch: &'a dyn Watch,
     ) -> Result<Apt<'a>, ImageError> {
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-        let mirror = host_mirror(&sh)?;
+        let Archive { mirror, .. } = Archive::of_host(&sh)?;
         let dir = store.root().join("apt").join(suite);
         for sub in ["state/lists/partial", "cache/archives/partial", "etc"] {
             make_dir(&dir.join(sub))?;
@@ -105,23 +133,35 @@ impl<'a> Apt<'a> {
     /// # Errors
     /// When the suite has no such package.
     pub fn candidate(&self, package: &str, arch: &str) -> Result<Candidate, ImageError> {
-        let config = &self.config;
-        let shown = process::read(
-            cmd!(self.sh, "apt-cache show --no-all-versions {package}:{arch}").env("APT_CONFIG", config),
-        )?;
-        let field = |name: &str| {
-            shown.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::to_owned)
+        let mut found = self.candidates(&[(package, arch)])?;
+        Ok(found.pop().expect("one for each that was asked for"))
+    }
+
+    /// The newest version in the suite of each package, given with its architecture. All are looked
+    /// up at once: each start of apt reads the whole index.
+    ///
+    /// # Errors
+    /// Every package that the suite does not have.
+    pub fn candidates(&self, wanted: &[(&str, &str)]) -> Result<Vec<Candidate>, ImageError> {
+        let names = wanted.iter().map(|(package, arch)| format!("{package}:{arch}"));
+        let command = cmd!(self.sh, "apt-cache show --no-all-versions {names...}");
+        let shown = match process::read(command.env("APT_CONFIG", &self.config)) {
+            // It fails when it knows none of them, and not when it knows some.
+            Err(error) if error.to_string().contains("No packages found") => String::new(),
+            other => other?,
         };
-        let (Some(version), Some(sha256)) = (field("Version"), field("SHA256")) else {
-            return Err(ImageError::Other(format!("{} has no usable package {package}:{arch}", self.suite)));
-        };
-        Ok(Candidate {
-            package: package.to_owned(),
-            arch: arch.to_owned(),
-            version,
-            sha256,
-            depends: field("Depends").unwrap_or_default(),
-        })
+        let found = wanted.iter().map(|(package, arch)| Candidate::in_stanzas(&shown, package, arch));
+        let found: Vec<Option<Candidate>> = found.collect();
+        let missing = wanted.iter().zip(&found).filter(|(_, candidate)| candidate.is_none());
+        let missing: Vec<String> = missing.map(|((package, arch), _)| format!("{package}:{arch}")).collect();
+        if !missing.is_empty() {
+            return Err(ImageError::Other(format!(
+                "Debian {} has no usable package {}",
+                self.suite,
+                missing.join(", ")
+            )));
+        }
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Download exactly `candidate` to `file`.
@@ -179,6 +219,11 @@ impl Deb<'_> {
         &self.candidate.sha256
     }
 
+    /// Its version without Debian's epoch and revision, such as `7.2.13`.
+    pub(super) fn upstream_version(&self) -> &str {
+        self.candidate.upstream_version()
+    }
+
     /// The .deb as a file.
     ///
     /// # Errors
@@ -213,25 +258,52 @@ fn deb(
     })
 }
 
-/// The Debian mirror that the host's own apt sources name.
-fn host_mirror(sh: &Shell) -> Result<String, ImageError> {
-    let format = "$(REPO_URI)|$(COMPONENT)";
-    let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
-        ImageError::Other(format!(
-            "the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"
-        ))
-    })?;
-    targets
-        .lines()
-        .filter_map(|line| line.split_once('|'))
-        .find(|(uri, component)| *component == "main" && uri.trim_end_matches('/').ends_with("/debian"))
-        .map(|(uri, _)| uri.to_owned())
-        .ok_or_else(|| {
+/// Where the host's own packages come from.
+#[derive(Debug, PartialEq, Eq)]
+struct Archive {
+    /// The Debian mirror.
+    mirror: String,
+    /// The suite, by its codename.
+    suite: String,
+}
+
+/// The suite that the host's own packages come from, by its codename.
+///
+/// # Errors
+/// When the host's sources name no Debian mirror.
+pub(super) fn host_suite() -> Result<String, ImageError> {
+    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+    Ok(Archive::of_host(&sh)?.suite)
+}
+
+impl Archive {
+    /// What the host's own apt sources name.
+    fn of_host(sh: &Shell) -> Result<Archive, ImageError> {
+        let format = "$(REPO_URI)|$(COMPONENT)|$(CODENAME)";
+        let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
+            ImageError::Other(format!(
+                "the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"
+            ))
+        })?;
+        Archive::in_targets(&targets).ok_or_else(|| {
             ImageError::Other(
                 "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian"
                     .to_owned(),
             )
         })
+    }
+
+    /// The first target of Debian's main component, and before others one of a whole suite: those
+    /// of updates and backports have a dash in their names.
+    fn in_targets(targets: &str) -> Option<Archive> {
+        let usable = |line: &str| {
+            let mut fields = line.split('|');
+            let (uri, component, suite) = (fields.next()?, fields.next()?, fields.next()?);
+            let right = component == "main" && uri.trim_end_matches('/').ends_with("/debian");
+            right.then(|| Archive { mirror: uri.to_owned(), suite: suite.to_owned() })
+        };
+        targets.lines().filter_map(usable).min_by_key(|archive| archive.suite.contains('-'))
+    }
 }
 
 /// apt drops to a user that cannot write below root's own cache, and says so: stay who we are.
@@ -241,4 +313,32 @@ fn sandbox_user() -> &'static str {
 
 fn write(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
     fs::write(path, text).map_err(|e| ImageError::file("write", path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hosts_suite_is_a_whole_one() {
+        let found = |targets: &str| Archive::in_targets(targets).map(|a| (a.mirror, a.suite));
+        let targets = "http://m/debian-security/|main|bookworm-security\n\
+                       http://m/debian|contrib|trixie\n\
+                       http://m/debian|main|bookworm-updates\n\
+                       http://m/debian/|main|bookworm\n\
+                       http://m/debian/|main|trixie\n";
+        assert_eq!(found(targets), Some(("http://m/debian/".to_owned(), "bookworm".to_owned())));
+        assert_eq!(found("http://m/other|main|bookworm\n"), None);
+    }
+
+    #[test]
+    fn a_package_is_found_among_others() {
+        let shown = "Package: a\nArchitecture: amd64\nVersion: 1\nSHA256: x\n\n\
+                     Package: a\nArchitecture: ppc64el\nVersion: 2\nSHA256: y\nDepends: b\n\n\
+                     Package: d\nArchitecture: all\nVersion: 3\nSHA256: z\n";
+        let version = |package, arch| Candidate::in_stanzas(shown, package, arch).map(|c| c.version);
+        assert_eq!(version("a", "ppc64el").as_deref(), Some("2"));
+        assert_eq!(version("d", "amd64").as_deref(), Some("3"));
+        assert_eq!(version("b", "amd64"), None);
+    }
 }

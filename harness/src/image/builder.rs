@@ -2,14 +2,16 @@
 
 use camino::Utf8PathBuf;
 
-use super::apt::Deb;
+use super::apt::{Candidate, Deb};
 use super::error::ImageError;
+use super::initramfs::{self, Contents};
 use super::kernel::{self, Kernel};
 use super::patch::Patch;
+use super::perf::{self, Perf, Target};
 use super::sources::{Refresh, Sources, SourcesFile};
 use super::store::{Product, Store};
+use super::userland;
 use super::watch::Watch;
-use super::{initramfs, userland};
 use crate::guest::Guest;
 use crate::project::Project;
 
@@ -19,6 +21,17 @@ pub struct GuestImage {
     /// The kernel.
     pub kernel: Kernel,
     /// The initramfs as a file.
+    pub initramfs: Utf8PathBuf,
+    /// perf, when it was asked for.
+    pub perf: Option<PerfImage>,
+}
+
+/// What a guest boots for trials that need perf.
+#[derive(Debug, Clone)]
+pub struct PerfImage {
+    /// perf itself.
+    pub perf: Perf,
+    /// The initramfs with perf in it, as a file.
     pub initramfs: Utf8PathBuf,
 }
 
@@ -48,6 +61,7 @@ impl<'a> Builder<'a> {
         watch: &'a dyn Watch,
     ) -> Result<Builder<'a>, ImageError> {
         let mut archs: Vec<String> = guests.iter().map(|guest| guest.debian_arch.clone()).collect();
+        archs.push(perf::HOST_DEBIAN_ARCH.to_owned());
         archs.sort();
         archs.dedup();
         let sources = Sources::resolve(store, file, &archs, refresh, watch)?;
@@ -59,28 +73,65 @@ impl<'a> Builder<'a> {
         &self.sources
     }
 
-    /// The image of a guest, from the cache or built.
+    /// The image of a guest, from the cache or built; without perf.
     ///
     /// # Errors
     /// What went wrong, with the end of the log.
     pub fn image(&self, guest: &Guest) -> Result<GuestImage, ImageError> {
-        let deb = |candidate| Deb {
-            store: self.store,
-            suite: &self.sources.suite,
-            archs: &self.archs,
-            candidate,
-            watch: self.watch,
-        };
-        let source = deb(&self.sources.kernel);
+        let source = self.deb(&self.sources.suite, &self.sources.kernel);
         let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.watch)?;
+        let initramfs = self.initramfs(guest, &kernel, None)?;
+        Ok(GuestImage { kernel, initramfs, perf: None })
+    }
+
+    /// The same image with perf, from the cache or built.
+    ///
+    /// # Errors
+    /// What went wrong, with the end of the log.
+    pub fn with_perf(&self, guest: &Guest, image: GuestImage) -> Result<GuestImage, ImageError> {
+        let perf = self.perf(&Target::guest(guest)?)?;
+        let initramfs = self.initramfs(guest, &image.kernel, Some(&perf))?;
+        Ok(GuestImage { perf: Some(PerfImage { perf, initramfs }), ..image })
+    }
+
+    /// The perf that runs on the host, from the cache or built, whichever guests there are.
+    ///
+    /// # Errors
+    /// When the host is no x86-64; what went wrong, with the end of the log.
+    pub fn host_perf(&self) -> Result<Utf8PathBuf, ImageError> {
+        Ok(self.perf(&Target::host()?)?.program())
+    }
+
+    fn perf(&self, target: &Target) -> Result<Perf, ImageError> {
+        let libraries = &self.sources.perf;
+        let of_target = libraries.packages.iter().filter(|package| package.arch == target.debian_arch);
+        let parts = perf::Parts {
+            source: self.deb(&self.sources.suite, &self.sources.kernel),
+            libraries: of_target.map(|package| self.deb(&libraries.suite, package)).collect(),
+            patches: &self.patches,
+        };
+        perf::build(self.store, target, &parts, self.watch)
+    }
+
+    fn initramfs(
+        &self,
+        guest: &Guest,
+        kernel: &Kernel,
+        perf: Option<&Perf>,
+    ) -> Result<Utf8PathBuf, ImageError> {
         let package =
             self.sources.busybox.iter().find(|c| c.arch == guest.debian_arch).ok_or_else(|| {
                 ImageError::Other(format!("no busybox was found for {}", guest.debian_arch))
             })?;
-        let busybox = userland::busybox(self.store, guest, &deb(package), self.watch)?;
+        let package = self.deb(&self.sources.suite, package);
+        let busybox = userland::busybox(self.store, guest, &package, self.watch)?;
         let agent = userland::agent(self.store, self.project, guest, self.watch)?;
-        let archive: Product =
-            initramfs::build(self.store, self.project, guest, &kernel, &busybox, &agent, self.watch)?;
-        Ok(GuestImage { kernel, initramfs: archive.dir.join("initramfs.cpio") })
+        let contents = Contents { kernel, busybox: &busybox, agent: &agent, perf };
+        let archive: Product = initramfs::build(self.store, self.project, guest, &contents, self.watch)?;
+        Ok(archive.dir.join("initramfs.cpio"))
+    }
+
+    fn deb<'s>(&'s self, suite: &'s str, candidate: &'s Candidate) -> Deb<'s> {
+        Deb { store: self.store, suite, archs: &self.archs, candidate, watch: self.watch }
     }
 }

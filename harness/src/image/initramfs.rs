@@ -8,6 +8,7 @@ use cpio::newc::{Builder, trailer};
 
 use super::error::ImageError;
 use super::kernel::Kernel;
+use super::perf::Perf;
 use super::store::{Product, Recipe, Store};
 use super::watch::Watch;
 use crate::guest::Guest;
@@ -18,28 +19,44 @@ const APPLETS: &str = "images/applets.txt";
 /// Folders that exist before `init` runs. The kernel makes /dev/console itself.
 const FOLDERS: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
 
+/// What an archive is made of.
+pub(super) struct Contents<'c> {
+    /// The kernel that it is for: its modules.
+    pub(super) kernel: &'c Kernel,
+    /// The userland.
+    pub(super) busybox: &'c Product,
+    /// The agent.
+    pub(super) agent: &'c Product,
+    /// perf, for the archive of trials that need it: others boot faster without.
+    pub(super) perf: Option<&'c Perf>,
+}
+
 /// The archive as a product whose only file is `initramfs.cpio`.
 pub(super) fn build(
     store: &Store,
     project: &Project,
     guest: &Guest,
-    kernel: &Kernel,
-    busybox: &Product,
-    agent: &Product,
+    contents: &Contents<'_>,
     watch: &dyn Watch,
 ) -> Result<Product, ImageError> {
+    let Contents { kernel, busybox, agent, perf } = contents;
     let text = fs::read_to_string(project.path(APPLETS)).map_err(|e| ImageError::file("read", APPLETS, e))?;
     let applets: Vec<&str> =
         text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
     let modules: String =
         kernel.modules().map(|m| format!("{m} {}\n", kernel.product.sha256(m.as_str()))).collect();
-    let recipe = Recipe::new("initramfs", guest.name.as_str())
+    let name = format!("{}{}", guest.name, if perf.is_some() { "-perf" } else { "" });
+    let recipe = Recipe::new("initramfs", &name)
         .with("busybox", busybox.sha256("busybox"))
         .with("agent", agent.sha256("init"))
         .with("applets", applets.join(" "))
         .with("release", &kernel.release)
         .with("modules", modules)
         .with("layout", format!("1 {FOLDERS:?}"));
+    let recipe = match perf {
+        Some(perf) => recipe.with("perf", perf.sha256()),
+        None => recipe,
+    };
     store.product(&recipe, watch, |workshop| {
         let mut archive = Archive::new();
         for folder in FOLDERS {
@@ -50,6 +67,9 @@ pub(super) fn build(
         archive.file("bin/busybox", 0o755, &program)?;
         for applet in &applets {
             archive.link(&format!("bin/{applet}"), "busybox")?;
+        }
+        if let Some(perf) = perf {
+            archive.file("bin/perf", 0o755, &read(&perf.program())?)?;
         }
         archive.file("init", 0o755, &read(&agent.dir.join("init"))?)?;
         for module in kernel.modules() {

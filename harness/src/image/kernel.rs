@@ -9,11 +9,13 @@ use xshell::{Shell, cmd};
 use super::apt::Deb;
 use super::error::ImageError;
 use super::kconfig::Wanted;
+use super::linux_source::Archive;
 use super::patch::Patch;
 use super::store::{Product, Recipe, Store, Workshop, make_dir};
+use super::toolchain;
 use super::watch::Watch;
 use crate::guest::Guest;
-use crate::process::{self, Logged, run_logged};
+use crate::process::{Logged, run_logged};
 use crate::project::Project;
 
 /// A built kernel.
@@ -81,13 +83,15 @@ pub(super) fn build(
         .with("source", source.sha256())
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
         .with("config", wanted.to_text())
-        .with("compiler", compiler_version(&sh, &guest.kernel.cross)?)
+        .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
         .with("make", shell_words::join(make.words("localversion")))
         .with("targets", TARGETS.join(" "))
         .with("kept", format!("{} {KEPT:?}", guest.kernel.image));
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
     let product = store.product(&recipe, watch, |workshop| {
-        let tree = unpack(&sh, workshop, source)?;
+        let archive = Archive::open(&sh, workshop, source)?;
+        let tree = archive.unpack()?;
+        archive.remove()?;
         for patch in patches {
             patch.apply(&sh, workshop, &tree)?;
         }
@@ -117,7 +121,7 @@ impl Make {
         vec![
             format!("ARCH={}", self.arch),
             format!("CROSS_COMPILE={}", self.cross),
-            format!("CC=ccache {}gcc", self.cross),
+            toolchain::cached_compiler(&self.cross),
             format!("LOCALVERSION={local_version}"),
             "KBUILD_BUILD_USER=goldtrace".to_owned(),
             "KBUILD_BUILD_HOST=goldtrace".to_owned(),
@@ -125,41 +129,6 @@ impl Make {
             "KBUILD_BUILD_TIMESTAMP=1970-01-01 00:00:00 UTC".to_owned(),
         ]
     }
-}
-
-/// The compiler and the linker, by their own words.
-fn compiler_version(sh: &Shell, cross: &str) -> Result<String, ImageError> {
-    let (gcc, ld) = (format!("{cross}gcc"), format!("{cross}ld"));
-    let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
-    let gcc = process::read(cmd!(sh, "{gcc} --version"));
-    let ld = process::read(cmd!(sh, "{ld} --version"));
-    match (gcc, ld) {
-        (Ok(gcc), Ok(ld)) => Ok(format!("{}\n{}", first(gcc), first(ld))),
-        (Err(error), _) | (_, Err(error)) => {
-            Err(ImageError::Other(format!("{error}\nno working compiler for this guest: run `ci/bootstrap`")))
-        }
-    }
-}
-
-fn unpack(sh: &Shell, workshop: &Workshop<'_>, source: &Deb<'_>) -> Result<Utf8PathBuf, ImageError> {
-    let Workshop { scratch, log, label, watch, .. } = workshop;
-    let deb = source.file()?;
-    let run = |command| run_logged(Logged { command, log, limit: LIMIT }, |_| ());
-    watch.line(label, "unpacking the source");
-    run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"))?;
-    let folder = scratch.join("deb/usr/src");
-    let archive = folder
-        .read_dir_utf8()
-        .map_err(|e| ImageError::file("list", &folder, e))?
-        .filter_map(Result::ok)
-        .find(|entry| entry.file_name().ends_with(".tar.xz") && entry.file_name().starts_with("linux-source"))
-        .ok_or_else(|| ImageError::Other(format!("{deb} holds no usr/src/linux-source-*.tar.xz")))?
-        .into_path();
-    let tree = scratch.join("linux");
-    make_dir(&tree)?;
-    run(cmd!(sh, "tar --extract --file {archive} --directory {tree} --strip-components 1"))?;
-    fs::remove_file(&archive).map_err(|e| ImageError::file("remove", &archive, e))?;
-    Ok(tree)
 }
 
 struct Build<'b> {
@@ -189,8 +158,7 @@ impl Build<'_> {
     }
 
     fn compile(&self) -> Result<(), ImageError> {
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut words = vec![format!("-j{jobs}")];
+        let mut words = vec![toolchain::jobs()];
         words.extend(TARGETS.map(str::to_owned));
         self.make(&words)
     }
@@ -198,14 +166,8 @@ impl Build<'_> {
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
         let Workshop { log, label, watch, .. } = self.workshop;
         let (tree, words) = (&self.tree, &self.words);
-        // The objects of earlier builds with the same compiler, flags and text are taken from
-        // ccache: a patched kernel costs the files that it touches.
-        let command = cmd!(self.sh, "make -C {tree} {words...} {more...}")
-            .env("CCACHE_DIR", self.store.root().join("ccache"))
-            .env("CCACHE_BASEDIR", tree)
-            .env("CCACHE_NOHASHDIR", "1")
-            .env("CCACHE_MAXSIZE", "2G")
-            .env("LC_ALL", "C");
+        let command = cmd!(self.sh, "make -C {tree} {words...} {more...}");
+        let command = toolchain::with_cache(command, self.store, self.workshop);
         run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
         Ok(())
     }

@@ -7,20 +7,25 @@
 
 mod apt;
 mod builder;
+mod diff;
 mod error;
 mod initramfs;
 mod kconfig;
 mod kernel;
+mod linux_source;
 mod patch;
+mod perf;
 mod sources;
 mod store;
+mod toolchain;
 mod userland;
 mod watch;
 
-pub use builder::{Builder, GuestImage};
+pub use builder::{Builder, GuestImage, PerfImage};
 pub use error::ImageError;
 pub use kernel::Kernel;
 pub use patch::Patch;
+pub use perf::{Features, Perf};
 pub use sources::{Refresh, Sources, SourcesFile};
 pub use store::{Product, Recipe, Store};
 pub use watch::{Silent, Watch};

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
-use super::apt::{Apt, Candidate};
+use super::apt::{self, Apt, Candidate};
 use super::error::ImageError;
 use super::store::Store;
 use super::watch::Watch;
@@ -31,6 +31,8 @@ pub struct SourcesFile {
     pub kernel_minimum: (u32, u32),
     /// The package with the guests' userland.
     pub busybox_package: String,
+    /// The packages with the libraries that perf is linked with.
+    pub perf_packages: Vec<String>,
 }
 
 /// The packages that images are made from, each pinned to a version and a SHA-256.
@@ -42,6 +44,17 @@ pub struct Sources {
     pub kernel: Candidate,
     /// The userland, one for each Debian architecture asked for.
     pub busybox: Vec<Candidate>,
+    /// What perf is linked with.
+    pub perf: Libraries,
+}
+
+/// Packages with libraries, from the suite that the compilers come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Libraries {
+    /// The suite: the host's own.
+    pub suite: String,
+    /// The packages, for each Debian architecture asked for.
+    pub packages: Vec<Candidate>,
 }
 
 /// Whether the mirror is asked for newer versions.
@@ -72,7 +85,7 @@ impl SourcesFile {
     }
 
     fn read(r: &mut Reader, document: &Document) -> Option<SourcesFile> {
-        let f = r.fields(document.root(), &["suites", "kernel", "busybox"])?;
+        let f = r.fields(document.root(), &["suites", "kernel", "busybox", "perf"])?;
         let suites = f.need(r, "suites").and_then(|node| {
             let suites = r.lines(&node)?;
             if suites.is_empty() {
@@ -97,8 +110,18 @@ impl SourcesFile {
             let f = r.fields(node, &["package"])?;
             f.need(r, "package").and_then(|node| r.line(&node))
         });
+        let perf = f.need(r, "perf").and_then(|node| {
+            let f = r.fields(node, &["packages"])?;
+            f.need(r, "packages").and_then(|node| r.lines(&node))
+        });
         let (kernel_package, kernel_minimum) = kernel?;
-        Some(SourcesFile { suites: suites?, kernel_package, kernel_minimum, busybox_package: busybox? })
+        Some(SourcesFile {
+            suites: suites?,
+            kernel_package,
+            kernel_minimum,
+            busybox_package: busybox?,
+            perf_packages: perf?,
+        })
     }
 }
 
@@ -170,8 +193,11 @@ impl Sources {
                     continue;
                 }
             }
-            let busybox = archs.iter().map(|arch| apt.candidate(&file.busybox_package, arch));
-            return Ok(Sources { suite: suite.clone(), kernel, busybox: busybox.collect::<Result<_, _>>()? });
+            let busybox: Vec<(&str, &str)> =
+                archs.iter().map(|arch| (file.busybox_package.as_str(), arch.as_str())).collect();
+            let busybox = apt.candidates(&busybox)?;
+            let perf = Libraries::find(store, file, archs, watch)?;
+            return Ok(Sources { suite: suite.clone(), kernel, busybox, perf });
         }
         Err(ImageError::Other(format!("no suite of {FILE} will do: {}", reasons.join("; "))))
     }
@@ -192,10 +218,26 @@ impl Sources {
         file.persist(path).map_err(|e| fail(e.error))?;
         Ok(())
     }
+}
 
-    /// The kernel's version without Debian's revision, such as `7.2.13`.
-    pub fn kernel_version(&self) -> &str {
-        self.kernel.version.split('-').next().unwrap_or(&self.kernel.version)
+impl Libraries {
+    fn find(
+        store: &Store,
+        file: &SourcesFile,
+        archs: &[String],
+        watch: &dyn Watch,
+    ) -> Result<Libraries, ImageError> {
+        let suite = apt::host_suite()?;
+        let apt = Apt::open(store, &suite, archs, watch)?;
+        apt.update()?;
+        let wanted: Vec<(&str, &str)> = archs
+            .iter()
+            .flat_map(|arch| file.perf_packages.iter().map(|package| (package.as_str(), arch.as_str())))
+            .collect();
+        let packages = apt.candidates(&wanted).map_err(|error| {
+            ImageError::Other(format!("{error}, which `perf:` in {FILE} names for building perf"))
+        })?;
+        Ok(Libraries { suite, packages })
     }
 }
 

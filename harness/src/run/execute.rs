@@ -71,7 +71,7 @@ pub fn execute(
     dir: &TrialDir,
 ) -> std::io::Result<Transcript> {
     let mut transcript = Transcript::default();
-    let machine = match bench.start_trial(case.writes_dispatch_log(), &dir.dir) {
+    let machine = match bench.start_trial(case, &dir.dir) {
         Ok(machine) => machine,
         Err(error) => {
             transcript.trouble = Some(match error.error.kind() {

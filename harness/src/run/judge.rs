@@ -163,7 +163,7 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Action, Capture, CaseId, Excuse, ExpectedDeath, Step};
+    use crate::case::{Action, Capture, CaseId, Excuse, ExpectedDeath, Requires, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;
@@ -184,7 +184,7 @@ mod tests {
             file: Utf8PathBuf::from("cases/a/b/case.yaml"),
             digest: String::new(),
             guests: Vec::new(),
-            requires: Vec::new(),
+            requires: Requires::default(),
             directory: "/".to_owned(),
             xfail: Vec::new(),
             expect_death: None,

@@ -1,16 +1,17 @@
 //! What trials boot: each guest with its image and accelerator, made ready once.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::plan::Trial;
 use crate::agent::Session;
+use crate::case::Case;
 use crate::golden::Facts;
 use crate::guest::{Guest, GuestName};
 use crate::image::{Builder, GuestImage, ImageError};
 use crate::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError, Wanted};
-use camino::Utf8Path;
 
 /// How long a probe boot under KVM may take; a boot that works takes a fraction of a second.
 const PROBE_LIMIT: Duration = Duration::from_secs(10);
@@ -38,6 +39,30 @@ pub struct Bench {
 #[derive(Debug, Clone, Default)]
 pub struct Lab {
     benches: BTreeMap<GuestName, Bench>,
+    host_perf: Option<Utf8PathBuf>,
+}
+
+/// For what perf is made.
+#[derive(Debug, Clone, Copy)]
+pub enum PerfFor<'t> {
+    /// For nothing.
+    Nothing,
+    /// For all guests.
+    AllGuests,
+    /// For all guests and for the host.
+    Everything,
+    /// For the guests on which one of these trials needs it and is not skipped for want of something
+    /// else, and for the host when there is one.
+    Trials(&'t [Trial<'t>]),
+}
+
+/// What a guest has besides its kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Userland {
+    /// The agent and busybox.
+    Plain,
+    /// These and perf, which costs a little at each boot.
+    WithPerf,
 }
 
 impl Lab {
@@ -45,7 +70,12 @@ impl Lab {
     ///
     /// # Errors
     /// When an image cannot be made, or the wanted accelerator cannot be used.
-    pub fn prepare(builder: &Builder<'_>, guests: &[&Guest], wanted: Wanted) -> Result<Lab, ImageError> {
+    pub fn prepare(
+        builder: &Builder<'_>,
+        guests: &[&Guest],
+        wanted: Wanted,
+        perf: PerfFor<'_>,
+    ) -> Result<Lab, ImageError> {
         let mut lab = Lab::default();
         for guest in guests {
             let image = builder.image(guest)?;
@@ -57,10 +87,22 @@ impl Lab {
                 (value != "n").then(|| symbol.to_owned())
             };
             let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
-            let bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
+            let mut bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
+            if perf.wants(&bench) {
+                bench.image = builder.with_perf(guest, bench.image)?;
+            }
             lab.benches.insert(guest.name.clone(), bench);
         }
+        if perf.wants_host(&lab) {
+            lab.host_perf = Some(builder.host_perf()?);
+        }
         Ok(lab)
+    }
+
+    /// The perf that runs on the host, of the same source as the guests' kernels; `None` when it was
+    /// made for nothing.
+    pub fn host_perf(&self) -> Option<&Utf8Path> {
+        self.host_perf.as_deref()
     }
 
     /// The bench of a guest.
@@ -78,11 +120,6 @@ impl Lab {
         self
     }
 
-    /// The perf that runs on the host; `None` when no trial needs one.
-    pub fn host_perf(&self) -> Option<&Utf8Path> {
-        None
-    }
-
     /// All of them, in the order of their names.
     pub fn benches(&self) -> impl Iterator<Item = &Bench> {
         self.benches.values()
@@ -91,12 +128,47 @@ impl Lab {
     /// Why a trial cannot be run in this lab; `None` when it can.
     pub fn obstacle(&self, trial: &Trial<'_>) -> Option<String> {
         let bench = self.bench(&trial.guest.name);
-        let missing: Vec<&str> =
-            trial.case.requires.iter().map(String::as_str).filter(|s| !bench.symbols.contains(*s)).collect();
-        if missing.is_empty() {
-            return None;
+        let missing = bench.missing_symbols(trial.case);
+        if !missing.is_empty() {
+            return Some(format!("the kernel of guest {} has no {}", trial.guest.name, missing.join(", ")));
         }
-        Some(format!("the kernel of guest {} has no {}", trial.guest.name, missing.join(", ")))
+        if trial.case.requires.tcg && bench.accel.accel != Accel::Tcg {
+            return Some(format!(
+                "guest {} runs under {}, and the case requires tcg: run it with `--accel tcg`",
+                trial.guest.name,
+                bench.accel.accel.name()
+            ));
+        }
+        let perf = bench.image.perf.as_ref().filter(|_| trial.case.requires.perf)?;
+        (!perf.perf.features.libtraceevent)
+            .then(|| format!("perf of guest {} was built without libtraceevent", trial.guest.name))
+    }
+}
+
+impl PerfFor<'_> {
+    fn wants(self, bench: &Bench) -> bool {
+        match self {
+            PerfFor::Nothing => false,
+            PerfFor::AllGuests | PerfFor::Everything => true,
+            PerfFor::Trials(trials) => trials.iter().any(|Trial { case, guest }| {
+                guest.name == bench.guest.name && case.requires.perf && bench.missing_symbols(case).is_empty()
+            }),
+        }
+    }
+
+    fn wants_host(self, lab: &Lab) -> bool {
+        match self {
+            PerfFor::Nothing | PerfFor::AllGuests => false,
+            PerfFor::Everything => true,
+            PerfFor::Trials(_) => lab.benches().any(|bench| bench.image.perf.is_some()),
+        }
+    }
+}
+
+impl Userland {
+    /// What the case needs.
+    pub fn of(case: &Case) -> Userland {
+        if case.requires.perf { Userland::WithPerf } else { Userland::Plain }
     }
 }
 
@@ -117,49 +189,74 @@ impl Bench {
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub fn start(&self, mode: Mode, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
-        start(&self.guest, &self.image, self.accel.accel, mode, false, logs, console)
+    ///
+    /// # Panics
+    /// When perf is wanted and the lab was prepared without it for this guest.
+    pub fn start(
+        &self,
+        userland: Userland,
+        mode: Mode,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        self.boot(userland, mode, false, logs, console)
     }
 
-    /// Start the guest for a trial; `shares_memory` as in [`Machine::start`].
+    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub fn start_trial(&self, shares_memory: bool, logs: &Utf8Path) -> Result<Machine, StartError> {
-        let accel = self.accel.accel;
-        start(&self.guest, &self.image, accel, Mode::Agent, shares_memory, logs, Console::Watched)
+    ///
+    /// # Panics
+    /// As [`Bench::start`].
+    pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
+        let shares_memory = case.writes_dispatch_log();
+        self.boot(Userland::of(case), Mode::Agent, shares_memory, logs, Console::Watched)
+    }
+
+    fn boot(
+        &self,
+        userland: Userland,
+        mode: Mode,
+        shares_memory: bool,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        let initramfs = match (userland, &self.image.perf) {
+            (Userland::Plain, _) => &self.image.initramfs,
+            (Userland::WithPerf, Some(image)) => &image.initramfs,
+            (Userland::WithPerf, None) => panic!("the lab has no perf for guest {}", self.guest.name),
+        };
+        let kernel = self.image.kernel.image();
+        let boot = boot(&self.guest, self.accel.accel, &kernel, initramfs, mode);
+        Machine::start(&boot, shares_memory, logs, console)
+    }
+
+    /// The config symbols that the case requires and the kernel does not have.
+    fn missing_symbols<'c>(&self, case: &'c Case) -> Vec<&'c str> {
+        let required = case.requires.symbols.iter().map(String::as_str);
+        required.filter(|symbol| !self.symbols.contains(*symbol)).collect()
     }
 }
 
-fn start(
-    guest: &Guest,
-    image: &GuestImage,
+fn boot<'b>(
+    guest: &'b Guest,
     accel: Accel,
+    kernel: &'b Utf8Path,
+    initramfs: &'b Utf8Path,
     mode: Mode,
-    shares_memory: bool,
-    logs: &Utf8Path,
-    console: Console,
-) -> Result<Machine, StartError> {
-    let kernel = image.kernel.image();
+) -> Boot<'b> {
     // The socket is the machine's own; this one is a placeholder that it replaces.
-    let boot = Boot {
-        guest,
-        accel,
-        kernel: &kernel,
-        initramfs: &image.initramfs,
-        socket: Utf8Path::new(""),
-        mode,
-        shared: None,
-    };
-    Machine::start(&boot, shares_memory, logs, console)
+    Boot { guest, accel, kernel, initramfs, socket: Utf8Path::new(""), mode, shared: None }
 }
 
 /// Boot under KVM and see whether the agent answers.
 fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
-    let machine = start(guest, image, Accel::Kvm, Mode::Agent, false, path, Console::Watched)
-        .map_err(|e| e.error.to_string())?;
+    let kernel = image.kernel.image();
+    let boot = boot(guest, Accel::Kvm, &kernel, &image.initramfs, Mode::Agent);
+    let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
     opened
         .map(drop)

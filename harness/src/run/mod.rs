@@ -23,7 +23,7 @@ pub use bless::{Blessing, bless_case};
 pub use decode::HostOutput;
 pub use execute::{StepRecord, Transcript, Trouble, execute};
 pub use judge::judge;
-pub use lab::{Bench, Lab};
+pub use lab::{Bench, Lab, PerfFor, Userland};
 pub use outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
 pub use plan::{NoMatch, Plan, Trial};
 pub use record::{TrialRecord, Verdict};

@@ -6,31 +6,33 @@ use std::fs;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::case::{self, MissingGolden};
+use goldtrace::case::{self, Case, MissingGolden};
 use goldtrace::guest::{self, GuestName};
 use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
 use goldtrace::report::{Again, Colour, describe, headline};
-use goldtrace::run::{Finished, Lab, Plan, RunDir, run_one};
+use goldtrace::run::{Finished, Lab, PerfFor, Plan, RunDir, run_one};
 
 pub fn real_root() -> &'static Utf8Path {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
 }
 
-/// The real guests, ready to boot.
+/// The real guests, ready to boot; without perf.
 pub fn lab() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
-    LAB.get_or_init(|| {
-        let project = Project::at(real_root()).expect("a project");
-        let guests = guest::load_all(&project).expect("valid guests");
-        let sources = SourcesFile::load(&project).expect("valid sources");
-        let store = Store::open_default().expect("a cache");
-        let builder =
-            Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
-                .expect("sources");
-        Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), Wanted::Tcg).expect("images")
-    })
+    LAB.get_or_init(|| prepare(PerfFor::Nothing))
+}
+
+/// The real guests, ready to boot.
+pub fn prepare(perf: PerfFor<'_>) -> Lab {
+    let project = Project::at(real_root()).expect("a project");
+    let guests = guest::load_all(&project).expect("valid guests");
+    let sources = SourcesFile::load(&project).expect("valid sources");
+    let store = Store::open_default().expect("a cache");
+    let builder = Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
+        .expect("sources");
+    Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), Wanted::Tcg, perf).expect("images")
 }
 
 pub struct TestProject {
@@ -65,13 +67,18 @@ impl TestProject {
         fs::write(path, bytes).expect("written");
     }
 
+    /// The project's cases, for the guests of `lab`.
+    pub fn cases(&self, lab: &Lab) -> Vec<Case> {
+        let project = Project::at(&self.root).expect("a project");
+        let names: Vec<GuestName> = lab.benches().map(|bench| bench.guest.name.clone()).collect();
+        case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases")
+    }
+
     /// Run the case on a guest of `lab`.
     pub fn run(&self, guest: &str, lab: &Lab) -> Finished {
         let project = Project::at(&self.root).expect("a project");
-        let name = GuestName::new(guest);
-        let cases = case::load_all(&project, std::slice::from_ref(&name), MissingGolden::IsAFault)
-            .expect("valid cases");
-        let guest = &lab.bench(&name).guest;
+        let cases = self.cases(lab);
+        let guest = &lab.bench(&GuestName::new(guest)).guest;
         let plan = Plan::make(&cases, &[guest], &[]).expect("a plan");
         let dir = RunDir::create(&project).expect("a folder");
         run_one(&plan.trials[0], lab, &dir)

@@ -11,7 +11,7 @@ use crate::agent::Session;
 use crate::case::MissingGolden;
 use crate::image::Refresh;
 use crate::qemu::{Console, Event, Mode};
-use crate::run::{self, Lab};
+use crate::run::{self, Lab, PerfFor, Userland};
 
 #[derive(Debug, Args)]
 pub(super) struct BootBench {
@@ -22,6 +22,9 @@ pub(super) struct BootBench {
     /// How many boots are measured, after one that is not
     #[arg(long, default_value = "9", value_parser = clap::value_parser!(u16).range(7..=1000))]
     boots: u16,
+    /// Boot what trials that require perf boot
+    #[arg(long)]
+    perf: bool,
 }
 
 const LIMIT: Duration = Duration::from_secs(90);
@@ -31,7 +34,12 @@ impl BootBench {
         let project = place.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld)?;
+        let (perf, userland) = if self.perf {
+            (PerfFor::AllGuests, Userland::WithPerf)
+        } else {
+            (PerfFor::Nothing, Userland::Plain)
+        };
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, perf)?;
         anstream::println!(
             "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
             self.boots
@@ -41,7 +49,7 @@ impl BootBench {
             // The two alternate, so that a change in the host's load meets both. The first of each
             // fills the host's page cache and does not count.
             for round in 0..=self.boots {
-                let boot = boot(&lab, guest)?;
+                let boot = boot(&lab, guest, userland)?;
                 let start = bare_start(&lab, guest)?;
                 if round > 0 {
                     ready.push(boot);
@@ -60,11 +68,11 @@ fn bench<'l>(lab: &'l Lab, guest: &crate::guest::Guest) -> &'l run::Bench {
     lab.bench(&guest.name)
 }
 
-fn boot(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
+fn boot(lab: &Lab, guest: &crate::guest::Guest, userland: Userland) -> Result<Duration, Stop> {
     let bench = bench(lab, guest);
     let logs = Logs::new()?;
     let machine = bench
-        .start(Mode::Agent, logs.path(), Console::Watched)
+        .start(userland, Mode::Agent, logs.path(), Console::Watched)
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let session =
         Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT).map_err(|failed| {
@@ -80,7 +88,7 @@ fn boot(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
 fn bare_start(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
     let logs = Logs::new()?;
     let mut machine = bench(lab, guest)
-        .start(Mode::Stopped, logs.path(), Console::Watched)
+        .start(Userland::Plain, Mode::Stopped, logs.path(), Console::Watched)
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let deadline = Instant::now() + LIMIT;
     loop {
