@@ -4,6 +4,7 @@ pub mod case;
 pub mod cli;
 pub mod diagnostic;
 pub mod digest;
+pub mod dtl;
 pub mod golden;
 pub mod guest;
 pub mod image;

@@ -10,11 +10,11 @@ use super::number;
 /// Clocks that do not count nanoseconds (`counter`, `x86-tsc`, `ppc-tb`) print a whole number, which
 /// is a time too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Time(u64, u64);
+pub(crate) struct Time(u64, u64);
 
 impl Time {
     /// Read `SECONDS`, or `SECONDS.DECIMALS` with at most 9 decimals.
-    pub(super) fn read(text: &[u8]) -> Option<Time> {
+    pub(crate) fn read(text: &[u8]) -> Option<Time> {
         let dot = text.iter().position(|b| *b == b'.');
         let (whole, decimals) = dot.map_or((text, &b"0"[..]), |dot| (&text[..dot], &text[dot + 1..]));
         if decimals.is_empty() || decimals.len() > 9 || !decimals.iter().all(|b| is_digit(*b)) {
@@ -22,6 +22,11 @@ impl Time {
         }
         let scale = (decimals.len()..9).fold(1, |scale, _| scale * 10);
         Some(Time(number(whole)?, number(decimals)? * scale))
+    }
+
+    /// The time in nanoseconds, of a clock that prints seconds; `None` after 584 years.
+    pub(crate) fn nanoseconds(self) -> Option<u64> {
+        self.0.checked_mul(1_000_000_000)?.checked_add(self.1)
     }
 }
 
@@ -49,6 +54,10 @@ mod tests {
         assert!(time("1.000002") < time("1.1"));
         assert!(time("1.5") < time("2"));
         assert_eq!(time("1.500000"), time("1.500000000"));
+        let nanoseconds = |text: &str| Time::read(text.as_bytes()).and_then(Time::nanoseconds);
+        assert_eq!(nanoseconds("41.250113"), Some(41_250_113_000));
+        assert_eq!(nanoseconds("18446744073.709551615"), Some(u64::MAX));
+        assert_eq!(nanoseconds("18446744073.709551616"), None);
         for bad in ["", ".5", "1.", "1.0000000000", "1.x", "-1.0"] {
             assert_eq!(time(bad), None, "{bad}");
         }

@@ -8,46 +8,46 @@ use std::ops::Range;
 
 /// A place in a line. Each step either moves past what it names, or returns `None` and stays.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'l> {
+pub(crate) struct Cursor<'l> {
     line: &'l [u8],
     /// The index of the next byte.
-    pub(super) at: usize,
+    pub(crate) at: usize,
 }
 
 impl<'l> Cursor<'l> {
-    pub(super) fn new(line: &'l [u8], at: usize) -> Cursor<'l> {
+    pub(crate) fn new(line: &'l [u8], at: usize) -> Cursor<'l> {
         Cursor { line, at }
     }
 
     /// What has not been read yet.
-    pub(super) fn rest(&self) -> &'l [u8] {
+    pub(crate) fn rest(&self) -> &'l [u8] {
         self.line.get(self.at..).unwrap_or_default()
     }
 
     /// Past this text.
-    pub(super) fn eat(&mut self, text: &[u8]) -> Option<()> {
+    pub(crate) fn eat(&mut self, text: &[u8]) -> Option<()> {
         self.rest().starts_with(text).then(|| self.at += text.len())
     }
 
     /// Past all bytes that `belongs` holds for; there may be none.
-    pub(super) fn run(&mut self, belongs: impl Fn(u8) -> bool) -> Range<usize> {
+    pub(crate) fn run(&mut self, belongs: impl Fn(u8) -> bool) -> Range<usize> {
         let start = self.at;
         self.at += self.rest().iter().take_while(|b| belongs(**b)).count();
         start..self.at
     }
 
     /// Past all bytes that `belongs` holds for, at least one.
-    pub(super) fn some(&mut self, belongs: impl Fn(u8) -> bool) -> Option<Range<usize>> {
+    pub(crate) fn some(&mut self, belongs: impl Fn(u8) -> bool) -> Option<Range<usize>> {
         Some(self.run(belongs)).filter(|span| !span.is_empty())
     }
 
     /// Past decimal digits.
-    pub(super) fn digits(&mut self) -> Option<Range<usize>> {
+    pub(crate) fn digits(&mut self) -> Option<Range<usize>> {
         self.some(is_digit)
     }
 
     /// Past a decimal number with its sign.
-    pub(super) fn integer(&mut self) -> Option<Range<usize>> {
+    pub(crate) fn integer(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         _ = self.eat(b"-");
         match self.digits() {
@@ -60,7 +60,7 @@ impl<'l> Cursor<'l> {
     }
 
     /// Past digits and the blanks behind them that fill their column of `width` bytes.
-    pub(super) fn left_aligned(&mut self, width: usize) -> Option<Range<usize>> {
+    pub(crate) fn left_aligned(&mut self, width: usize) -> Option<Range<usize>> {
         let digits = self.digits()?;
         let room = (digits.start + width).saturating_sub(digits.end);
         self.at += self.rest().iter().take(room).take_while(|b| **b == b' ').count();
@@ -68,22 +68,22 @@ impl<'l> Cursor<'l> {
     }
 }
 
-pub(super) fn is_digit(byte: u8) -> bool {
+pub(crate) fn is_digit(byte: u8) -> bool {
     byte.is_ascii_digit()
 }
 
 /// Whether the byte is a digit of a hexadecimal number as `%x` prints it: in lower case.
-pub(super) fn is_hex(byte: u8) -> bool {
+pub(crate) fn is_hex(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
 /// Where the run of bytes for which `belongs` holds starts that ends before `end`.
-pub(super) fn run_start(line: &[u8], end: usize, belongs: impl Fn(u8) -> bool) -> usize {
+pub(crate) fn run_start(line: &[u8], end: usize, belongs: impl Fn(u8) -> bool) -> usize {
     end - line[..end].iter().rev().take_while(|b| belongs(**b)).count()
 }
 
 /// The decimal number that ends at `end`, with its sign: perf prints -1 where it knows no task.
-pub(super) fn integer(line: &[u8], end: usize) -> Option<Range<usize>> {
+pub(crate) fn integer(line: &[u8], end: usize) -> Option<Range<usize>> {
     let digits = run_start(line, end, is_digit);
     let start = if digits > 0 && line[digits - 1] == b'-' { digits - 1 } else { digits };
     (digits < end).then_some(start..end)
@@ -93,7 +93,7 @@ pub(super) fn integer(line: &[u8], end: usize) -> Option<Range<usize>> {
 ///
 /// One blank before the column parts it from the field in front, so where the blanks are fewer
 /// than the width asks for, which other versions of a tool may print, the first of them stays out.
-pub(super) fn right_aligned(line: &[u8], text: Range<usize>, width: usize) -> usize {
+pub(crate) fn right_aligned(line: &[u8], text: Range<usize>, width: usize) -> usize {
     let room = width.saturating_sub(text.len());
     let blanks = line[..text.start].iter().rev().take(room).take_while(|b| **b == b' ').count();
     let start = text.start - blanks;
@@ -101,7 +101,7 @@ pub(super) fn right_aligned(line: &[u8], text: Range<usize>, width: usize) -> us
 }
 
 /// The places of all `: ` at or after `from`.
-pub(super) fn colons(line: &[u8], from: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn colons(line: &[u8], from: usize) -> impl Iterator<Item = usize> {
     let mut from = from;
     std::iter::from_fn(move || {
         loop {

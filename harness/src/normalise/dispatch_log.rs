@@ -13,14 +13,14 @@ use super::{Violation, number};
 const ENTRY: u64 = 48;
 
 /// An entry of the log: `.  OFFSET: TEXT`, the offset in 8 hexadecimal digits.
-pub(super) struct Entry {
-    offset: u64,
+pub(crate) struct Entry {
+    pub(crate) offset: u64,
     /// Where the text begins.
-    pub(super) text: usize,
+    pub(crate) text: usize,
 }
 
 impl Entry {
-    pub(super) fn read(line: &[u8]) -> Option<Entry> {
+    pub(crate) fn read(line: &[u8]) -> Option<Entry> {
         let mut cursor = Cursor::new(line, 0);
         cursor.eat(b".  ")?;
         let digits = cursor.run(is_hex);

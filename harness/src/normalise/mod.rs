@@ -6,13 +6,13 @@
 //!
 //! This module knows no golden, no case and no guest.
 
-mod clock;
-mod cursor;
-mod dispatch_log;
+pub(crate) mod clock;
+pub(crate) mod cursor;
+pub(crate) mod dispatch_log;
 mod hist;
 mod hist_debug;
-mod perf_dump;
-mod perf_script;
+pub(crate) mod perf_dump;
+pub(crate) mod perf_script;
 mod piece;
 mod symbol;
 mod trace;

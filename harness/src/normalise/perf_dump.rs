@@ -38,17 +38,17 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
 }
 
 /// The start of a record.
-pub(super) struct Record<'l> {
+pub(crate) struct Record<'l> {
     stamp: Option<(Option<Range<usize>>, Range<usize>)>,
     offset: Range<usize>,
     /// Its type, as `AUXTRACE`.
-    pub(super) name: &'l [u8],
+    pub(crate) name: &'l [u8],
     /// Where what it says begins.
-    pub(super) text: usize,
+    pub(crate) text: usize,
 }
 
 impl<'l> Record<'l> {
-    pub(super) fn read(line: &'l [u8]) -> Option<Record<'l>> {
+    pub(crate) fn read(line: &'l [u8]) -> Option<Record<'l>> {
         let mut cursor = Cursor::new(line, 0);
         let stamp = stamp(&mut cursor);
         if stamp.is_none() {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 
 use super::clock::{Clocks, Time};
-use super::cursor::{colons, integer, is_digit, is_hex, right_aligned, run_start};
+use super::cursor::{Cursor, colons, integer, is_digit, is_hex, right_aligned, run_start};
 use super::symbol::{self, ADDRESS, Offset};
 use super::{Token, TokenKind, Violation, number};
 
@@ -29,19 +29,19 @@ const SECONDS: usize = 6;
 const DISPATCH: &[u8] = b"vpa-dtl: ";
 
 /// Where the fields in front of an event are. Padding is included.
-struct Head {
+pub(crate) struct Head {
     comm: Option<Range<usize>>,
     pid: Range<usize>,
     thread: Option<Range<usize>>,
-    cpu: Option<Range<usize>>,
-    time: Range<usize>,
+    pub(crate) cpu: Option<Range<usize>>,
+    pub(crate) time: Range<usize>,
     text: usize,
 }
 
 impl Head {
     /// A task's name may hold anything, even what looks like the fields. With a call chain perf
     /// prints it as it is, and else in its column: a line that has the column is read by it.
-    fn read(line: &[u8]) -> Option<Head> {
+    pub(crate) fn read(line: &[u8]) -> Option<Head> {
         let in_column = || {
             let mut ends = colons(line, COMM).take_while(|at| *at < LONGEST);
             ends.find_map(|at| Head::before(line, at).filter(|head| head.comm == Some(0..COMM)))
@@ -74,6 +74,17 @@ impl Head {
             start => Some(0..blank_before(line, start)?).filter(|span| !span.is_empty()),
         };
         Some(Head { comm, pid, thread, cpu, time, text: colon + 2 })
+    }
+
+    /// Where what the sample says of a dispatch begins, if it is an entry of the dispatch trace log.
+    /// The period may stand before the event's name.
+    pub(crate) fn dispatch(&self, line: &[u8]) -> Option<usize> {
+        let mut cursor = Cursor::new(line, self.text);
+        cursor.run(|b| b == b' ');
+        cursor.run(is_digit);
+        cursor.run(|b| b == b' ');
+        cursor.eat(DISPATCH)?;
+        Some(cursor.at)
     }
 }
 
@@ -136,7 +147,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     // Few lines of most captures are such, and to find none is quicker than to read a head.
     let dispatch = Finder::new(DISPATCH);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| dispatch.find(line).is_some()) {
-        let Some(head) = Head::read(line).filter(|head| is_dispatch(&line[head.text..])) else { continue };
+        let Some(head) = Head::read(line).filter(|head| head.dispatch(line).is_some()) else { continue };
         let cpu = head.cpu.and_then(|span| number(&line[span]));
         let time = Time::read(line[head.time].trim_ascii_start());
         if let Some(message) = cpu.zip(time).and_then(|(cpu, time)| clocks.tick(cpu, time, at + 1)) {
@@ -144,14 +155,6 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
         }
     }
     found
-}
-
-/// Whether a sample's text, from its event's name on, is an entry of the dispatch trace log. The
-/// period may stand before the name.
-fn is_dispatch(text: &[u8]) -> bool {
-    let text = text.trim_ascii_start();
-    let digits = text.iter().take_while(|b| is_digit(**b)).count();
-    text[digits..].trim_ascii_start().starts_with(DISPATCH)
 }
 
 #[cfg(test)]
