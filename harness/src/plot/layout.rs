@@ -14,7 +14,7 @@ pub(super) const WIDTH: u32 = 1200;
 /// Width and height that a head takes, in pixels.
 pub(super) const HEAD: u32 = 13;
 /// Width of a counting head, in pixels.
-pub(super) const GROUP: u32 = 26;
+pub(super) const GROUP: u32 = 24;
 /// Levels of heads that stand for one dispatch.
 pub(super) const LEVELS: usize = 3;
 /// A part of a wait that is shorter than this is drawn as long, in pixels, where its bar has room.

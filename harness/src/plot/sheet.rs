@@ -152,7 +152,10 @@ impl Sheet {
         for tick in &row.ticks {
             let x = LEFT + tick.x;
             self.svg.grid(x, top - 3.0, bottom);
-            self.svg.text(x, top - 6.0, &format!("text-anchor=\"middle\" {FAINT}"), &tick.text);
+            // A long number at the left end would run into the unit.
+            if x - CHARACTER * tick.text.len() as f64 / 2.0 > 36.0 {
+                self.svg.text(x, top - 6.0, &format!("text-anchor=\"middle\" {FAINT}"), &tick.text);
+            }
         }
         self.svg.axis(placed(Extent { from: 0.0, to: f64::from(WIDTH) }), top);
         self.y = top;
@@ -218,7 +221,7 @@ impl Sheet {
         match &group.entries[..] {
             [entry] => self.svg.dispatch_head(x, y, palette::dispatch(&entry.record.dispatch)),
             entries => {
-                self.svg.group_head(x + f64::from(GROUP) / 2.0 - 3.0, y, &format!("+{}", entries.len()))
+                self.svg.group_head(x + f64::from(GROUP) / 2.0 - 1.0, y, &format!("+{}", entries.len()))
             }
         }
         self.svg.close();

@@ -140,11 +140,9 @@ impl Elements {
 
     /// A counting head, around its middle.
     pub(super) fn group_head(&mut self, x: f64, y: f64, text: &str) {
-        let width = f64::from(GROUP) - 1.0;
+        let (left, top) = (x - f64::from(GROUP) / 2.0, y - 6.0);
         self.add(format_args!(
-            "<rect x=\"{:.2}\" y=\"{:.2}\" width=\"{width}\" height=\"12\" rx=\"3\" fill=\"#ffffff\" stroke=\"{INK}\" stroke-width=\"0.8\"/>",
-            x - width / 2.0,
-            y - 6.0
+            "<rect x=\"{left:.2}\" y=\"{top:.2}\" width=\"{GROUP}\" height=\"12\" rx=\"3\" fill=\"#ffffff\" stroke=\"{INK}\" stroke-width=\"0.8\"/>"
         ));
         self.text(x, y + 3.1, "text-anchor=\"middle\" font-size=\"8.5\"", text);
     }
