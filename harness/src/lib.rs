@@ -10,6 +10,7 @@ pub mod guest;
 pub mod image;
 pub mod lint;
 pub mod normalise;
+pub mod plot;
 pub mod process;
 pub mod project;
 pub mod qemu;

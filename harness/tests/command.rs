@@ -87,6 +87,49 @@ fn statuses_tell_a_pass_from_a_failure_from_an_error() {
     assert_eq!(output(&error, &["run", "--guest", "x86_64"]).0, 3);
 }
 
+#[test]
+fn a_recording_is_drawn() {
+    let project = TestProject::without_cases();
+    project.write("a.perf_script", include_bytes!("../src/normalise/testdata/dispatch.perf_script"));
+    let plot = ["dtl-plot", "a.perf_script", "-o", "a.svg"];
+    for _ in ["new", "written over"] {
+        let (status, text) = output(&project, &plot);
+        assert!(status == 0 && text.contains("3 entries of the dispatch trace log: wrote a.svg"), "{text}");
+    }
+    let picture = || std::fs::read_to_string(project.root.join("a.svg")).expect("a picture");
+    assert!(picture().contains(">a.perf_script</text>") && picture().contains("2000 us (1024000 ticks)"));
+    assert_eq!(output(&project, &[&plot[..], &["--frequency", "1024000"]].concat()).0, 0);
+    assert!(picture().contains("1000000 us (1024000 ticks)"));
+    let (status, text) = output(&project, &["dtl-plot", "a.perf_script", "-o", "absent/a.svg"]);
+    let why = "failed to write the picture of `a.perf_script` to `absent/a.svg`: No such file or directory";
+    assert!(status == 3 && text.contains(why), "{text}");
+}
+
+#[test]
+fn what_is_no_recording_is_not_drawn() {
+    let project = TestProject::without_cases();
+    let dump = include_str!("../src/normalise/testdata/dispatch.perf_dump");
+    let script = include_str!("../src/normalise/testdata/dispatch.perf_script");
+    project.write("other", b"a\nb\n");
+    project.write("dump", dump.as_bytes());
+    project.write("bad_dump", dump.replace("time:16,", "time:x,").as_bytes());
+    project.write("broken", script.replace("processor_id: 3", "processor_id: x").as_bytes());
+    let refused = |capture: &str, parts: &[&str]| {
+        assert_refused(&project, &["dtl-plot", capture, "-o", "a.svg"], parts);
+    };
+    refused("absent", &["failed to read capture `absent`: No such file"]);
+    refused("other", &["`other` has no vpa-dtl sample in its 2 lines", "`perf script` prints"]);
+    refused(
+        "dump",
+        &["in its 32 lines", "`perf report -D`", "4 entries have no times", "`perf script` prints"],
+    );
+    refused("bad_dump", &["`perf report -D`", "have no times (line ", "`perf script` prints"]);
+    refused("broken", &["failed to read capture `broken`: line 4 ", "processor_id: NUMBER", "unchanged"]);
+    assert_refused(&project, &["dtl-plot", "other", "-o", "./other"], &["is the capture itself"]);
+    assert_refused(&project, &["dtl-plot", "other", "-o", "a.svg", "--frequency", "0"], &["--frequency"]);
+    assert!(!project.root.join("a.svg").exists());
+}
+
 /// A run of a case that says that it has begun and then waits for a long time.
 struct Waiting {
     child: std::process::Child,

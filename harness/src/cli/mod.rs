@@ -4,6 +4,7 @@ mod bench;
 mod bless;
 mod build;
 mod doctor;
+mod dtl_plot;
 mod lint;
 mod list;
 mod options;
@@ -41,6 +42,8 @@ enum Command {
     Shell(shell::Shell),
     /// What the host has, what is missing, which accelerator each guest gets and why
     Doctor(doctor::Doctor),
+    /// Draw the dispatches and preempts that `perf script` shows of a recording
+    DtlPlot(dtl_plot::DtlPlot),
     /// Measurements
     Bench(bench::Bench),
 }
@@ -56,6 +59,7 @@ impl Cli {
             Command::Build(command) => command.run(&self.place),
             Command::Shell(command) => command.run(&self.place),
             Command::Doctor(command) => command.run(&self.place),
+            Command::DtlPlot(command) => command.run(),
             Command::Bench(command) => command.run(&self.place),
         };
         result.unwrap_or_else(|stop| stop.report())
