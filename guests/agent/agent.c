@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -266,7 +267,8 @@ static void read_request(struct request *r)
 		give_up("the host closed the agent's port inside a frame");
 	r->type = get32(header + 4);
 	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_TIMEBASE)
+	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_TIMEBASE ||
+	    r->type == FRAME_SETTLE)
 		return;
 	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
 		give_up("a request that is too short");
@@ -277,6 +279,25 @@ static void read_request(struct request *r)
 	directory[n] = 0;
 	r->directory = directory;
 	r->body = (char *)payload + 12 + n;
+}
+
+/* A process runs on a CPU only when no interrupt is being handled there: once the agent has run on
+ * each, every handler that had begun has ended. */
+static void settle(const struct request *r)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof all, &all))
+		give_up("no CPU to run on");
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(0, sizeof one, &one);
+	}
+	sched_setaffinity(0, sizeof all, &all);
+	send_frame(FRAME_SETTLED, r->nonce, "", 0);
 }
 
 /* The timebase counts at a fixed rate from the machine's start; perf's and the scheduler's clocks are
@@ -365,10 +386,14 @@ static void serve(const struct request *r)
 			give_up("the host closed the agent's port during a request");
 		if (p[3].revents & POLLIN) {
 			read_request(&other);
-			if (other.type != FRAME_CLOSE || other.nonce != r->nonce)
+			if (other.type == FRAME_SETTLE) {
+				settle(&other);
+			} else if (other.type == FRAME_CLOSE && other.nonce == r->nonce) {
+				close(in[1]);
+				in[1] = -1;
+			} else {
 				give_up("a request inside another one");
-			close(in[1]);
-			in[1] = -1;
+			}
 		}
 		if (p[0].revents)
 			pass_on(r, &out, r->output_limit - used);
@@ -466,6 +491,10 @@ void agent(void)
 			power_off();
 		if (request.type == FRAME_CLOSE)
 			continue;
+		if (request.type == FRAME_SETTLE) {
+			settle(&request);
+			continue;
+		}
 		if (request.type == FRAME_TIMEBASE) {
 			answer_timebase(&request);
 			continue;

@@ -24,6 +24,8 @@ pub enum Kind {
     Close,
     /// Host to guest: read the processor's timebase.
     Timebase,
+    /// Host to guest: run on every CPU once.
+    Settle,
     /// Guest to host, once: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -32,19 +34,23 @@ pub enum Kind {
     Stderr,
     /// Guest to host: the request has ended.
     Done,
+    /// Guest to host: the agent has run on every CPU.
+    Settled,
 }
 
-const KINDS: [(u32, Kind); 10] = [
+const KINDS: [(u32, Kind); 12] = [
     (1, Kind::Run),
     (2, Kind::Read),
     (3, Kind::End),
     (4, Kind::RunOpen),
     (5, Kind::Close),
     (6, Kind::Timebase),
+    (7, Kind::Settle),
     (0x81, Kind::Ready),
     (0x82, Kind::Stdout),
     (0x83, Kind::Stderr),
     (0x84, Kind::Done),
+    (0x85, Kind::Settled),
 ];
 
 /// One frame.

@@ -261,25 +261,7 @@ impl Session {
     /// Take the next frame of the answer, which has to come until `until`; whether it was the last.
     fn gather(&mut self, pending: &mut Pending, until: Instant) -> Result<bool, SessionError> {
         let frame = self.machine.frame(&pending.what, until, pending.limit)?;
-        if frame.nonce != pending.nonce {
-            return Err(SessionError::Protocol("the agent answered a request that was not made".to_owned()));
-        }
-        let answer = &mut pending.answer;
-        match frame.kind {
-            Kind::Stdout => answer.stdout.extend(frame.payload),
-            Kind::Stderr => answer.stderr.extend(frame.payload),
-            Kind::Done => {
-                finish(answer, &frame.payload)?;
-                return Ok(true);
-            }
-            other => {
-                return Err(SessionError::Protocol(format!("the agent sent {other:?} inside an answer")));
-            }
-        }
-        if answer.stdout.len() + answer.stderr.len() > pending.output_limit {
-            return Err(SessionError::Protocol("the agent sent more than it may".to_owned()));
-        }
-        Ok(false)
+        take(pending, frame)
     }
 
     /// End the standard input of a [`Work::RunOpen`]. When the script has ended already, nothing
@@ -289,6 +271,26 @@ impl Session {
     /// When the port is closed.
     pub fn close_input(&mut self, pending: &Pending) -> Result<(), SessionError> {
         Ok(self.machine.send(&Frame { kind: Kind::Close, nonce: pending.nonce, payload: Vec::new() })?)
+    }
+
+    /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended;
+    /// whether the answer has come to its end meanwhile.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn settle(&mut self, pending: &mut Pending) -> Result<bool, SessionError> {
+        let nonce = nonce();
+        self.machine.send(&Frame { kind: Kind::Settle, nonce, payload: Vec::new() })?;
+        let (mut settled, mut ended) = (false, false);
+        while !settled {
+            let frame = self.machine.frame("the guest's CPUs", pending.deadline, pending.limit)?;
+            if frame.kind == Kind::Settled && frame.nonce == nonce {
+                settled = true;
+            } else {
+                ended |= take(pending, frame)?;
+            }
+        }
+        Ok(ended)
     }
 
     /// Read the timebase of the guest's processor, in ticks. Only powerpc has one.
@@ -338,6 +340,29 @@ impl Session {
 
 fn first_line(script: &str) -> &str {
     script.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// Add a frame to the answer that it belongs to; whether it was the last.
+fn take(pending: &mut Pending, frame: Frame) -> Result<bool, SessionError> {
+    if frame.nonce != pending.nonce {
+        return Err(SessionError::Protocol("the agent answered a request that was not made".to_owned()));
+    }
+    let answer = &mut pending.answer;
+    match frame.kind {
+        Kind::Stdout => answer.stdout.extend(frame.payload),
+        Kind::Stderr => answer.stderr.extend(frame.payload),
+        Kind::Done => {
+            finish(answer, &frame.payload)?;
+            return Ok(true);
+        }
+        other => {
+            return Err(SessionError::Protocol(format!("the agent sent {other:?} inside an answer")));
+        }
+    }
+    if answer.stdout.len() + answer.stderr.len() > pending.output_limit {
+        return Err(SessionError::Protocol("the agent sent more than it may".to_owned()));
+    }
+    Ok(false)
 }
 
 fn payload(request: &Request) -> Vec<u8> {

@@ -14,4 +14,4 @@ mod read;
 
 pub use excuse::{Excuse, ExpectedDeath, explains};
 pub use find::{GOLDEN_EXTENSION, MissingGolden, load_all};
-pub use model::{Action, Capture, Case, CaseId, Requires, Step};
+pub use model::{Action, Capture, Case, CaseId, Part, Requires, Step};

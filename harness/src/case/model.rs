@@ -10,7 +10,7 @@ use crate::digest::text_digest;
 use crate::dtl::Plan;
 use crate::golden::Golden;
 use crate::guest::GuestName;
-use crate::normalise::Format;
+use crate::normalise::{Format, auxtrace_part};
 use crate::process::shell_line;
 
 /// A case's id: its folder's path below `cases/`, such as `histogram-design/alias`.
@@ -120,6 +120,8 @@ pub struct Capture {
     pub name: String,
     /// Its format.
     pub format: Format,
+    /// What of the output is kept.
+    pub part: Part,
     /// What it must be.
     pub golden: Golden,
 }
@@ -134,6 +136,28 @@ impl Requires {
     pub fn words(&self) -> Vec<&str> {
         let symbols = self.symbols.iter().map(String::as_str);
         symbols.chain(self.perf.then_some(Requires::PERF)).chain(self.tcg.then_some(Requires::TCG)).collect()
+    }
+}
+
+/// What of a step's output is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    All,
+    /// Of perf's dump, the AUXTRACE records with the logs that they carry.
+    AuxTrace,
+}
+
+impl Part {
+    /// All of them, by the words that case files use.
+    pub const ALL: [(&'static str, Part); 2] = [("all", Part::All), ("auxtrace", Part::AuxTrace)];
+
+    /// This part of an output.
+    pub fn of(self, output: &[u8]) -> Vec<u8> {
+        match self {
+            Part::All => output.to_vec(),
+            Part::AuxTrace => auxtrace_part(output),
+        }
     }
 }
 

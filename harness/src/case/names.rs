@@ -61,7 +61,7 @@ mod tests {
 
     use camino::Utf8Path;
 
-    use super::super::model::{Action, Capture};
+    use super::super::model::{Action, Capture, Part};
     use super::*;
     use crate::normalise::Format;
 
@@ -74,7 +74,12 @@ mod tests {
                 line: 1,
                 action: Action::Read { path: "f".to_owned() },
                 limit: Duration::from_secs(1),
-                capture: Some(Capture { name: at.to_string(), format: Format::Plain, golden }),
+                capture: Some(Capture {
+                    name: at.to_string(),
+                    format: Format::Plain,
+                    part: Part::All,
+                    golden,
+                }),
             }
         };
         let steps: Vec<Step> = bodies.iter().enumerate().map(step).collect();

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::dispatch_log;
 use super::excuse::{Excuse, ExpectedDeath};
 use super::find::GOLDEN_EXTENSION;
-use super::model::{Action, Capture, Case, CaseId, Requires, Step};
+use super::model::{Action, Capture, Case, CaseId, Part, Requires, Step};
 use super::names;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::golden::{Condition, Golden, HEAD};
@@ -26,8 +26,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 const CASE_KEYS: [&str; 9] =
     ["title", "document", "guests", "requires", "directory", "limit", "steps", "xfail", "expect"];
-const STEP_KEYS: [&str; 9] =
-    ["run", "read", "decode", "data", "dispatch_log", "status", "limit", "capture", "format"];
+const STEP_KEYS: [&str; 10] =
+    ["run", "read", "decode", "data", "dispatch_log", "status", "limit", "capture", "format", "part"];
 
 /// Gives a golden's shown name and its bytes for a capture's name.
 pub(super) type ReadGolden<'r> = dyn Fn(&str) -> (Utf8PathBuf, io::Result<Vec<u8>>) + 'r;
@@ -324,8 +324,10 @@ impl Context<'_> {
             None => None,
         };
         let Some(node) = f.get("capture") else {
-            if let Some(node) = f.get("format") {
-                self.reader.report(node.key_fault("`format` without `capture` has no effect"));
+            for key in ["format", "part"] {
+                if let Some(node) = f.get(key) {
+                    self.reader.report(node.key_fault(format!("`{key}` without `capture` has no effect")));
+                }
             }
             if matches!(action, Some(Action::Read { .. } | Action::Decode { .. })) {
                 let fault = f.node().fault("something is read and not captured");
@@ -348,8 +350,28 @@ impl Context<'_> {
             Some(Action::Decode { arguments, .. }) => decoded_format(arguments),
             _ => Format::Plain,
         });
+        let part = match f.get("part") {
+            Some(node) => self.part(&node, format)?,
+            None => Part::All,
+        };
         let golden = self.golden(&node, &name)?;
-        Some(Some(Capture { name, format, golden }))
+        Some(Some(Capture { name, format, part, golden }))
+    }
+
+    fn part(&mut self, node: &Node<'_>, format: Format) -> Option<Part> {
+        let name = self.reader.line(node)?;
+        let found = Part::ALL.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
+        if found.is_none() {
+            let known = Part::ALL.map(|(name, _)| name);
+            let help = did_you_mean(&name, known).unwrap_or_else(|| format!("write {}", known.join(" or ")));
+            self.reader.report(node.fault(format!("unknown part `{name}`")).with_help(help));
+        }
+        if found == Some(Part::AuxTrace) && format != Format::PerfDump {
+            let fault = node.fault("only perf's dump has AUXTRACE records");
+            self.reader.report(fault.with_help("it is what `decode: report -D` prints (format: perf_dump)"));
+            return None;
+        }
+        found
     }
 
     fn format(&mut self, node: &Node<'_>) -> Option<Format> {
@@ -454,7 +476,7 @@ mod tests {
             [
                 "case.yaml:2:12 a case cannot require `DTL` | did you mean `CONFIG_DTL`?",
                 "case.yaml:2:17 a case cannot require `Perf` | did you mean `perf`?",
-                "case.yaml:2:23 a case cannot require `ftrace` | write a kernel config symbol as CONFIG_NAME, or perf",
+                "case.yaml:2:23 a case cannot require `ftrace` | write a kernel config symbol as CONFIG_NAME, perf or tcg",
             ]
         );
     }

@@ -18,7 +18,7 @@ pub(super) struct DtlPlot {
     #[arg(short, long, value_name = "FILE.svg")]
     output: Utf8PathBuf,
     /// Frequency of the timebase, in which waits are logged, in Hz
-    #[arg(long, value_name = "HZ", default_value = "512000000", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "HZ", default_value_t = plot::FREQUENCY, value_parser = clap::value_parser!(u64).range(1..))]
     frequency: u64,
 }
 

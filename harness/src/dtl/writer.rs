@@ -80,6 +80,13 @@ pub trait Patience {
     /// # Errors
     /// When the guest has stopped.
     fn wait(&mut self, time: Duration) -> Result<bool, Self::Error>;
+
+    /// Wait until each interrupt handler that has begun in the guest has ended; whether the command
+    /// that records still runs then.
+    ///
+    /// # Errors
+    /// When the guest has stopped.
+    fn settle(&mut self) -> Result<bool, Self::Error>;
 }
 
 /// What was written during one recording, and what the guest has read of it.
@@ -226,6 +233,10 @@ impl<'a> Writer<'a> {
                 Ok(log.is_read(&self.places, self.outside.ram())?.then_some(()))
             })?;
         }
+        // The kernel says that it has read the entries before it copies them, in its timer's interrupt.
+        if !patience.settle().map_err(WriteError::Guest)? {
+            return Err(WriteError::Ended("what was written had been read".to_owned()));
+        }
         for (cpu, entries) in std::mem::take(&mut progress.unread) {
             let lost = (entries.len() as u64).saturating_sub(UNREAD_MAX);
             let kept = entries.into_iter().skip(usize::try_from(lost).unwrap_or(usize::MAX));
@@ -333,6 +344,10 @@ mod tests {
 
         fn wait(&mut self, _: Duration) -> Result<bool, String> {
             Ok(self.0())
+        }
+
+        fn settle(&mut self) -> Result<bool, String> {
+            Ok(true)
         }
     }
 

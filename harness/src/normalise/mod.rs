@@ -26,6 +26,7 @@ mod transcripts;
 
 use std::ops::Range;
 
+pub use perf_dump::auxtrace_part;
 pub use piece::Piece;
 
 /// The format of a capture.
@@ -57,7 +58,7 @@ pub enum TokenKind {
     /// A CPU's number.
     Cpu,
     /// A time: seconds with 6 or 9 decimals, or a whole number where the clock or the tool counts
-    /// something else (nanoseconds in perf's dump).
+    /// something else (nanoseconds in perf's dump, a timebase's ticks).
     Ts,
     /// A task's name.
     Comm,

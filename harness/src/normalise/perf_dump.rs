@@ -31,10 +31,25 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     } else if let Some(entry) = Entry::read(line) {
         let mut cursor = Cursor::new(line, entry.text);
         let boot = cursor.eat(b"boot_tb: ").and_then(|()| cursor.digits());
-        found.extend(boot.map(|span| Token::new(span, TokenKind::Number)));
+        found.extend(boot.map(|span| Token::new(span, TokenKind::Ts)));
     } else if line.starts_with(b" ... thread: ") {
         _ = thread(line, found);
     }
+}
+
+/// The AUXTRACE records of a dump, each with the log that it carries, without the lines between them.
+pub fn auxtrace_part(dump: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut inside = false;
+    for line in dump.split_inclusive(|b| *b == b'\n') {
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        let begins = Record::read(text).is_some_and(|record| record.name == b"AUXTRACE");
+        inside = begins || (inside && text.starts_with(b"."));
+        if inside {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
 }
 
 /// The start of a record.
@@ -151,10 +166,24 @@ fn labelled(line: &[u8], from: usize, found: &mut Vec<Token>) {
 #[cfg(test)]
 mod tests {
     use crate::normalise::Format;
+    use crate::normalise::auxtrace_part;
     use crate::normalise::testing::show;
 
     fn shown(line: &str) -> String {
         show(Format::PerfDump, line)
+    }
+
+    #[test]
+    fn a_log_is_parted_from_the_rest() {
+        let log = "0 0 0x8 [0x30]: PERF_RECORD_AUXTRACE size: 0x30  offset: 0  ref: 0  idx: 0  tid: -1  cpu: 0\n.\n\
+                   . ... VPA DTL PMU data: size 48 bytes, entries is 1\n.  00000000: boot_tb: 1, tb_freq: 2\n";
+        let dump = format!(
+            "0 0 0x258 [0x18]: PERF_RECORD_AUXTRACE_INFO type: 7\n\n0x8@perf.data [0x30]: event: 71\n.\n. ... raw\n\n\
+             {log}\n0 0 0x9 [0x8]: PERF_RECORD_FINISHED_ROUND\n.  0000:  44\n{log}"
+        );
+        let part = auxtrace_part(dump.as_bytes());
+        assert_eq!(String::from_utf8_lossy(&part), format!("{log}{log}"));
+        assert!(auxtrace_part(b"").is_empty());
     }
 
     #[test]
@@ -199,7 +228,7 @@ mod tests {
     fn only_the_boots_timebase_varies_in_a_log() {
         assert_eq!(
             shown(".  00000000: boot_tb: 21349649546353231, tb_freq: 512000000"),
-            ".  00000000: boot_tb: <number:21349649546353231>, tb_freq: 512000000"
+            ".  00000000: boot_tb: <ts:21349649546353231>, tb_freq: 512000000"
         );
         let entry = ".  00000030: dispatch_reason:H_PROD, preempt_reason:H_CEDE, enqueue_to_dispatch_time:7, ready_to_enqueue_time:0, waiting_to_ready_time:1";
         assert_eq!(shown(entry), entry);

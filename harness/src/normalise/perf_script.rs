@@ -114,7 +114,7 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
         found.extend(head.cpu.map(|span| Token::new(span, TokenKind::Cpu)));
         found.push(Token::new(head.time, TokenKind::Ts));
         text = head.text;
-        found.extend(timebase.map(|span| Token::new(span, TokenKind::Number)));
+        found.extend(timebase.map(|span| Token::new(span, TokenKind::Ts)));
     }
     let place = place(line, text);
     let end = place.as_ref().map_or(line.len(), |place| place.start);
@@ -202,7 +202,7 @@ mod tests {
             shown(
                 " swapper     0 [002]   233.835822:   vpa-dtl: timebase: 338954486062657 dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
             ),
-            "<comm: swapper> <pid:    0> [<cpu:002>] <ts:  233.835822>:   vpa-dtl: timebase: <number:338954486062657> dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
+            "<comm: swapper> <pid:    0> [<cpu:002>] <ts:  233.835822>:   vpa-dtl: timebase: <ts:338954486062657> dispatch_reason:H_PROD, preempt_reason:H_CEDE,"
         );
         assert_eq!(
             shown(

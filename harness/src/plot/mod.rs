@@ -21,6 +21,9 @@ mod testing;
 
 use crate::dtl::Record;
 
+/// How fast the timebase of a POWER machine runs, in Hz (PAPR; QEMU's pseries too).
+pub const FREQUENCY: u64 = 512_000_000;
+
 /// The picture as the text of an SVG file that stands alone: no script, no font, no link.
 ///
 /// `title` stands at its head, and `frequency` is the timebase's, in Hz (0 counts as 1): waits are

@@ -22,7 +22,7 @@ pub struct RunDir {
 }
 
 /// The folder of a trial: `console.log`, `qemu-stderr.log`, `qemu-command`, each capture under its
-/// name in `captures/`, and each step's output in `steps/`.
+/// name in `captures/` (with the picture `NAME.svg` where it shows dispatches), and each step's output in `steps/`.
 #[derive(Debug, Clone)]
 pub struct TrialDir {
     /// The folder.
@@ -87,6 +87,11 @@ impl TrialDir {
     /// The file that holds a capture.
     pub fn capture(&self, name: &str) -> Utf8PathBuf {
         self.dir.join("captures").join(name)
+    }
+
+    /// The picture of the dispatches in a capture.
+    pub fn plot(&self, capture: &str) -> Utf8PathBuf {
+        self.dir.join("captures").join(format!("{capture}.svg"))
     }
 
     /// The file that holds what a step printed. Steps count from 1.

@@ -1,15 +1,16 @@
 //! Goldens of a case out of the last run's artefacts. Boots nothing.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 
 use camino::Utf8PathBuf;
 
 use super::artefacts::RunDir;
-use super::record::TrialRecord;
-use crate::case::{Case, GOLDEN_EXTENSION};
+use super::record::{TrialRecord, Verdict};
+use crate::case::{Capture, Case, Excuse, GOLDEN_EXTENSION, explains};
 use crate::golden::bless::{GuestNames, Namer, Observed, bless, with_head};
-use crate::golden::{Facts, Head};
+use crate::golden::{Bindings, Facts, Head, compare};
 use crate::project::Project;
 
 /// What came of blessing a case.
@@ -36,6 +37,8 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         return refused("there is no last run: run it first".to_owned());
     };
     let mut records = Vec::new();
+    let mut guests = Vec::new();
+    let mut skipped = None;
     for guest in &case.guests {
         let dir = run.trial_dir(&case.id, guest);
         match TrialRecord::read(&dir)? {
@@ -44,18 +47,25 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
                     "the last run has no trial of it on {guest}: what is written must fit all its guests"
                 ));
             }
+            // What the case requires is not there: no capture of it can come from that guest.
+            Some(TrialRecord { verdict: Verdict::Skip, unusable, .. }) => skipped = unusable,
             Some(TrialRecord { unusable: Some(why), .. }) => return refused(format!("on {guest}, {why}")),
             Some(record) if record.case_digest != case.digest => {
                 return refused("the case has changed since the last run: run it again".to_owned());
             }
-            Some(record) => records.push((dir, record)),
+            Some(record) => {
+                records.push((dir, record));
+                guests.push(guest.as_str());
+            }
         }
+    }
+    if let (true, Some(why)) = (records.is_empty(), skipped) {
+        return refused(format!("on each of its guests {why}"));
     }
     let kernels: Vec<String> = records.iter().map(|(_, record)| version(&record.facts)).collect();
     if kernels.iter().any(|kernel| *kernel != kernels[0]) {
         return refused(format!("its guests ran different kernels: {}", kernels.join(", ")));
     }
-    let guests: Vec<&str> = case.guests.iter().map(crate::guest::GuestName::as_str).collect();
     let blessed = format!("{}/{}", guests.join(","), kernels.first().map_or("", String::as_str));
 
     let captures: Vec<_> =
@@ -64,8 +74,19 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
     let mut names: Vec<GuestNames> = records.iter().map(|_| GuestNames::default()).collect();
     let mut changed = Vec::new();
     for (at, capture) in captures {
-        let bytes: Vec<Vec<u8>> =
-            records.iter().map(|(dir, _)| fs::read(dir.capture(&capture.name))).collect::<Result<_, _>>()?;
+        let mut bytes: Vec<Vec<u8>> = Vec::new();
+        for ((dir, _), guest) in records.iter().zip(&guests) {
+            match fs::read(dir.capture(&capture.name)) {
+                Ok(read) => bytes.push(read),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return refused(format!(
+                        "on {guest}, the trial ended before `{}` was captured",
+                        capture.name
+                    ));
+                }
+                Err(error) => return Err(error),
+            }
+        }
         let observed: Vec<Observed<'_>> = records
             .iter()
             .zip(&bytes)
@@ -74,6 +95,18 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         let golden = match bless(&capture.golden, capture.format, &observed, &mut namer, &mut names) {
             Ok(golden) => golden,
             Err(why) => return refused(format!("{}: {why}; edit it by hand", capture.golden.file)),
+        };
+        let golden = match golden {
+            Some(_) if excuses(case, capture).next().is_some() => {
+                if !observed.iter().all(|seen| is_explained(case, capture, seen)) {
+                    return refused(format!(
+                        "{}: a fault is excused in it, and what was captured differs in more; edit it by hand",
+                        capture.golden.file
+                    ));
+                }
+                None
+            }
+            golden => golden,
         };
         let old = &capture.golden.head;
         let head = Head {
@@ -107,6 +140,21 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         written.push(project.shown(&path).to_owned());
     }
     Ok(if written.is_empty() { Blessing::Unchanged } else { Blessing::Written(written) })
+}
+
+fn excuses<'c>(case: &'c Case, capture: &Capture) -> impl Iterator<Item = &'c Excuse> {
+    let name = capture.name.clone();
+    case.xfail.iter().filter(move |excuse| excuse.capture == name)
+}
+
+/// Whether what was captured differs from the golden by excused faults only. The golden holds the
+/// right text there, and keeps it.
+fn is_explained(case: &Case, capture: &Capture, seen: &Observed<'_>) -> bool {
+    let applying = excuses(case, capture).filter(|excuse| excuse.applies(seen.facts));
+    let lines: BTreeSet<usize> = applying.flat_map(|excuse| excuse.lines.iter().copied()).collect();
+    let (golden, format) = (&capture.golden, capture.format);
+    let comparison = compare(golden, seen.capture, format, seen.facts, &mut Bindings::new());
+    comparison.passes() || explains(&lines, &comparison)
 }
 
 fn version(facts: &Facts) -> String {

@@ -10,8 +10,10 @@ use super::decode::{self, HostOutput};
 use super::hypervisor::play;
 use super::lab::Bench;
 use crate::agent::{Answer, Ended, Request, Session, SessionError, Work};
-use crate::case::{Action, Case, Step};
-use crate::dtl::Written;
+use crate::case::{Action, Capture, Case, Step};
+use crate::dtl::{self, Written};
+use crate::normalise::Format;
+use crate::plot;
 use crate::qemu::{Complaint, Machine, Outside, Stop};
 
 /// How many bytes a step may print. A large hist_debug file has 20 KiB.
@@ -143,7 +145,9 @@ fn steps(
         }
         let wrong = unexpected(step, &answer);
         if let (Some(capture), None) = (&step.capture, &wrong) {
-            fs::write(dir.capture(&capture.name), &answer.stdout)?;
+            let kept = capture.part.of(&answer.stdout);
+            fs::write(dir.capture(&capture.name), &kept)?;
+            plot(case, capture, &kept, dir)?;
         }
         transcript.steps.push(StepRecord { answer, written, host: None });
         if let Some(what) = wrong {
@@ -208,6 +212,21 @@ fn request(case: &Case, step: &Step) -> Request {
         directory: case.directory.clone(),
         limit: step.limit,
         output_limit: OUTPUT_LIMIT,
+    }
+}
+
+/// Draw the dispatches that a capture shows, if it shows any.
+fn plot(case: &Case, capture: &Capture, kept: &[u8], dir: &TrialDir) -> std::io::Result<()> {
+    if capture.format != Format::PerfScript {
+        return Ok(());
+    }
+    match dtl::read_script(kept) {
+        Ok(records) if !records.is_empty() => {
+            let title = format!("{}: {}", case.id, capture.name);
+            fs::write(dir.plot(&capture.name), plot::render(&records, &title, plot::FREQUENCY))
+        }
+        // What cannot be read is told by the comparison.
+        _ => Ok(()),
     }
 }
 

@@ -22,6 +22,10 @@ impl Patience for Recording<'_> {
     fn wait(&mut self, time: Duration) -> Result<bool, SessionError> {
         Ok(!self.session.wait(&mut self.pending, time)?)
     }
+
+    fn settle(&mut self) -> Result<bool, SessionError> {
+        Ok(!self.session.settle(&mut self.pending)?)
+    }
 }
 
 /// Start the request's command, write the log as planned, end the command's standard input, and

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
 use super::outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
-use crate::case::{Case, explains};
+use crate::case::{Action, Case, explains};
 use crate::dtl;
 use crate::golden::{Bindings, Facts, compare};
 
@@ -120,7 +120,7 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
     for (step, record) in case.steps.iter().zip(&transcript.steps) {
         written = record.written.as_ref().or(written);
         let Some(capture) = &step.capture else { continue };
-        let bytes = &record.answer.stdout;
+        let bytes = &capture.part.of(&record.answer.stdout);
         let mut comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
         let mut lines = BTreeSet::new();
         for excuse in case.xfail.iter().filter(|e| e.capture == capture.name && e.applies(facts)) {
@@ -129,13 +129,15 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
             list.push(excused(case, excuse.line, &excuse.reason));
         }
         // Where a known fault is excused, perf does not print what was written.
-        if let Some(written) = written.filter(|_| lines.is_empty()) {
+        if let Some(written) = written.filter(|_| lines.is_empty() && shows_all(&step.action)) {
             comparison.violations.extend(dtl::violations(written, capture.format, bytes));
         }
-        if let Some(host) = record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != *bytes) {
+        if let Some(host) =
+            record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != record.answer.stdout)
+        {
             found.failures.push(Failure::Decoded(Box::new(DecodeFailure {
                 step: StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() },
-                guest: bytes.clone(),
+                guest: record.answer.stdout.clone(),
                 file: dir.capture(&capture.name),
                 host: host.clone(),
             })));
@@ -154,6 +156,12 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
     found
 }
 
+/// Whether what perf prints of an entry is all of it: `-F` leaves something out.
+fn shows_all(action: &Action) -> bool {
+    let leaves_out = |word: &String| word.starts_with("-F") || word.starts_with("--fields");
+    !matches!(action, Action::Decode { arguments, .. } if arguments.iter().any(leaves_out))
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -163,14 +171,15 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Action, Capture, CaseId, Excuse, ExpectedDeath, Requires, Step};
+    use crate::case::{Capture, CaseId, Excuse, ExpectedDeath, Part, Requires, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;
 
     fn case() -> Case {
         let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\nright\n").expect("valid");
-        let capture = Some(Capture { name: "out".to_owned(), format: Format::Plain, golden });
+        let capture =
+            Some(Capture { name: "out".to_owned(), format: Format::Plain, part: Part::All, golden });
         let step = Step {
             line: 3,
             action: Action::Run { script: "x".to_owned(), status: 0, log: None },

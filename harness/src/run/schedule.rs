@@ -65,11 +65,13 @@ fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
     if interrupt::happened() {
         return Outcome::Interrupted;
     }
-    if let Some(why) = lab.obstacle(trial) {
-        return Outcome::Skip(why);
-    }
     let done = dir.trial(trial).and_then(|dir| {
         let bench = lab.bench(&trial.guest.name);
+        if let Some(why) = lab.obstacle(trial) {
+            let outcome = Outcome::Skip(why);
+            TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
+            return Ok(outcome);
+        }
         let transcript = execute(trial.case, bench, lab.host_perf(), &dir)?;
         let outcome = judge(trial.case, &bench.facts(), &transcript, &dir);
         TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
