@@ -131,7 +131,7 @@ pub(super) fn build(
     let relevant = |patch: &Patch| patch.part(|path| source.manifest.covers(path));
     let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
     let recipe = Recipe::new("perf", target.name)
-        .with("source", source.sha256())
+        .with("source", source.digest.as_str())
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
         .with("libraries", parts.libraries.iter().map(|d| format!("{}\n", d.sha256())).collect::<String>())
         .with("compiler", toolchain::version(&sh, &target.cross)?)
