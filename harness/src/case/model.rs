@@ -10,7 +10,7 @@ use crate::digest::text_digest;
 use crate::dtl::Plan;
 use crate::golden::Golden;
 use crate::guest::GuestName;
-use crate::normalise::{Format, auxtrace_part};
+use crate::normalise::{Format, auxtrace_part, log_entries};
 use crate::process::shell_line;
 
 /// A case's id: its folder's path below `cases/`, such as `histogram-design/alias`.
@@ -146,17 +146,21 @@ pub enum Part {
     All,
     /// Of perf's dump, the AUXTRACE records with the logs that they carry.
     AuxTrace,
+    /// Of these, the hypervisor's entries by CPU, without the records that carry them.
+    Entries,
 }
 
 impl Part {
     /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, Part); 2] = [("all", Part::All), ("auxtrace", Part::AuxTrace)];
+    pub const ALL: [(&'static str, Part); 3] =
+        [("all", Part::All), ("auxtrace", Part::AuxTrace), ("entries", Part::Entries)];
 
     /// This part of an output.
     pub fn of(self, output: &[u8]) -> Vec<u8> {
         match self {
             Part::All => output.to_vec(),
             Part::AuxTrace => auxtrace_part(output),
+            Part::Entries => log_entries(output),
         }
     }
 }

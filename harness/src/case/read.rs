@@ -366,7 +366,7 @@ impl Context<'_> {
             let help = did_you_mean(&name, known).unwrap_or_else(|| format!("write {}", known.join(" or ")));
             self.reader.report(node.fault(format!("unknown part `{name}`")).with_help(help));
         }
-        if found == Some(Part::AuxTrace) && format != Format::PerfDump {
+        if found.is_some_and(|part| part != Part::All) && format != Format::PerfDump {
             let fault = node.fault("only perf's dump has AUXTRACE records");
             self.reader.report(fault.with_help("it is what `decode: report -D` prints (format: perf_dump)"));
             return None;

@@ -35,6 +35,9 @@ const TARGETS: [&str; 2] = ["vmlinux", "modules"];
 const KEPT: [(&str, &str); 3] =
     [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
 
+/// What stands here is no part of a kernel: a patch to perf alone leaves the kernel as it is.
+const NOT_BUILT_FROM: &str = "tools/perf";
+
 const LIMIT: Duration = Duration::from_secs(80 * 60);
 
 impl Kernel {
@@ -78,6 +81,8 @@ pub(super) fn build(
         let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
         wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
     }
+    let relevant = |patch: &Patch| patch.part(|path| !path.starts_with(NOT_BUILT_FROM));
+    let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
     let make = Make::new(guest);
     let recipe = Recipe::new("kernel", guest.name.as_str())
         .with("source", source.sha256())
@@ -92,7 +97,7 @@ pub(super) fn build(
         let archive = Archive::open(&sh, workshop, source)?;
         let tree = archive.unpack()?;
         archive.remove()?;
-        for patch in patches {
+        for patch in &patches {
             patch.apply(&sh, workshop, &tree)?;
         }
         let build = Build { sh: &sh, workshop, tree, words: make.words(&local_version), store };

@@ -26,7 +26,7 @@ mod transcripts;
 
 use std::ops::Range;
 
-pub use perf_dump::auxtrace_part;
+pub use perf_dump::{auxtrace_part, log_entries};
 pub use piece::Piece;
 
 /// The format of a capture.

@@ -10,11 +10,17 @@
 //!
 //! Limits: of records that map memory or tell of a fork or an exit, only the start is tokens.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cursor::{Cursor, colons, integer, is_hex};
 use super::dispatch_log::Entry;
-use super::{Token, TokenKind};
+use super::{Token, TokenKind, number};
+
+/// What stands before an AUXTRACE record's CPU, at its end.
+const CPU: &[u8] = b"cpu: ";
+/// How the driver's own entry begins.
+const BOOT: &[u8] = b"boot_tb: ";
 
 pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(record) = Record::read(line) {
@@ -30,7 +36,7 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
         }
     } else if let Some(entry) = Entry::read(line) {
         let mut cursor = Cursor::new(line, entry.text);
-        let boot = cursor.eat(b"boot_tb: ").and_then(|()| cursor.digits());
+        let boot = cursor.eat(BOOT).and_then(|()| cursor.digits());
         found.extend(boot.map(|span| Token::new(span, TokenKind::Ts)));
     } else if line.starts_with(b" ... thread: ") {
         _ = thread(line, found);
@@ -50,6 +56,31 @@ pub fn auxtrace_part(dump: &[u8]) -> Vec<u8> {
         }
     }
     kept
+}
+
+/// The hypervisor's entries in the AUXTRACE records of a dump, by CPU and in order, as lines of `CPU N: `
+/// and the entry's text. Into how many records perf parts them, and which CPU's come first, depends on
+/// when it was woken up.
+pub fn log_entries(dump: &[u8]) -> Vec<u8> {
+    let part = auxtrace_part(dump);
+    let mut by_cpu: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let mut cpu = None;
+    for line in part.split(|b| *b == b'\n') {
+        if let Some(record) = Record::read(line) {
+            let text = &line[record.text..];
+            let start = text.windows(CPU.len()).rposition(|w| w == CPU).map(|at| at + CPU.len());
+            cpu = start.and_then(|start| number(&text[start..]));
+        } else if let (Some(cpu), Some(entry)) = (cpu, Entry::read(line)) {
+            let text = &line[entry.text..];
+            if !text.starts_with(BOOT) {
+                let kept = by_cpu.entry(cpu).or_default();
+                kept.extend_from_slice(format!("CPU {cpu}: ").as_bytes());
+                kept.extend_from_slice(text);
+                kept.push(b'\n');
+            }
+        }
+    }
+    by_cpu.into_values().flatten().collect()
 }
 
 /// The start of a record.
@@ -166,8 +197,8 @@ fn labelled(line: &[u8], from: usize, found: &mut Vec<Token>) {
 #[cfg(test)]
 mod tests {
     use crate::normalise::Format;
-    use crate::normalise::auxtrace_part;
     use crate::normalise::testing::show;
+    use crate::normalise::{auxtrace_part, log_entries};
 
     fn shown(line: &str) -> String {
         show(Format::PerfDump, line)
@@ -184,6 +215,12 @@ mod tests {
         let part = auxtrace_part(dump.as_bytes());
         assert_eq!(String::from_utf8_lossy(&part), format!("{log}{log}"));
         assert!(auxtrace_part(b"").is_empty());
+        let entry = |record: &str, mark: u8| {
+            format!("{log}.  00000030: dispatch_reason:{mark}\n").replace("cpu: 0", record)
+        };
+        let dump = [entry("cpu: 1", 1), entry("cpu: 0", 2), entry("cpu: 1", 3)].concat();
+        let expected = "CPU 0: dispatch_reason:2\nCPU 1: dispatch_reason:1\nCPU 1: dispatch_reason:3\n";
+        assert_eq!(String::from_utf8_lossy(&log_entries(dump.as_bytes())), expected);
     }
 
     #[test]

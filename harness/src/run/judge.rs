@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
 use super::outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
-use crate::case::{Action, Case, explains};
+use crate::case::{Action, Case, Part, explains};
 use crate::dtl;
 use crate::golden::{Bindings, Facts, compare};
 
@@ -130,7 +130,12 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
         }
         // Where a known fault is excused, perf does not print what was written.
         if let Some(written) = written.filter(|_| lines.is_empty() && shows_all(&step.action)) {
-            comparison.violations.extend(dtl::violations(written, capture.format, bytes));
+            let mut found = dtl::violations(written, capture.format, &record.answer.stdout);
+            if capture.part != Part::All {
+                // Their lines are those of the whole output.
+                found.iter_mut().for_each(|violation| violation.line = 1);
+            }
+            comparison.violations.extend(found);
         }
         if let Some(host) =
             record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != record.answer.stdout)
@@ -171,7 +176,7 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Capture, CaseId, Excuse, ExpectedDeath, Part, Requires, Step};
+    use crate::case::{Capture, CaseId, Excuse, ExpectedDeath, Requires, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;

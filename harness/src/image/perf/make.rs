@@ -5,14 +5,6 @@ use camino::Utf8Path;
 use super::Target;
 use crate::image::toolchain;
 
-/// Where a build works.
-pub(super) struct Folders<'f> {
-    /// What the libraries' packages hold.
-    pub(super) sysroot: &'f Utf8Path,
-    /// Where the build writes.
-    pub(super) out: &'f Utf8Path,
-}
-
 /// What perf is built without: what trials do not need, and what would come from the host when it
 /// happens to be installed there.
 const WITHOUT: [&str; 18] = [
@@ -38,9 +30,10 @@ const WITHOUT: [&str; 18] = [
     "NO_SLANG",
 ];
 
-/// The words for a perf for `target`.
-pub(super) fn words(target: &Target, folders: &Folders<'_>, libtraceevent: bool) -> Vec<String> {
-    let Folders { sysroot, out } = folders;
+/// The words for a perf for `target`, with the libraries in `sysroot`. There is no `O=` among them:
+/// with it each object's whole path is on the compiler's command line, and no later build in another
+/// folder gets it from the compiler's cache.
+pub(super) fn words(target: &Target, sysroot: &Utf8Path, libtraceevent: bool) -> Vec<String> {
     let Target { make_arch, cross, multiarch, .. } = target;
     let mut words = vec![
         format!("ARCH={make_arch}"),
@@ -50,7 +43,6 @@ pub(super) fn words(target: &Target, folders: &Folders<'_>, libtraceevent: bool)
         "PKG_CONFIG=pkg-config".to_owned(),
         format!("LDFLAGS=-static -L{sysroot}/usr/lib/{multiarch}"),
         format!("EXTRA_CFLAGS=-I{sysroot}/usr/include -I{sysroot}/usr/include/{multiarch}"),
-        format!("O={out}"),
     ];
     words.extend(WITHOUT.map(|word| format!("{word}=1")));
     if !libtraceevent {
@@ -72,18 +64,17 @@ mod tests {
             debian_arch: "ppc64el".to_owned(),
             multiarch: "powerpc64le-linux-gnu".to_owned(),
         };
-        let folders = Folders { sysroot: Utf8Path::new("/s"), out: Utf8Path::new("/o") };
-        let words = words(&target, &folders, true);
+        let sysroot = Utf8Path::new("/s");
+        let words = words(&target, sysroot, true);
         for word in [
             "ARCH=powerpc",
             "CC=ccache powerpc64le-linux-gnu-gcc",
             "LDFLAGS=-static -L/s/usr/lib/powerpc64le-linux-gnu",
-            "O=/o",
             "NO_RUST=1",
         ] {
             assert!(words.iter().any(|w| w == word), "no {word} in {words:?}");
         }
-        let without = super::words(&target, &folders, false);
+        let without = super::words(&target, sysroot, false);
         assert_eq!(without[..words.len()], words);
         assert_eq!(without[words.len()..], ["NO_LIBTRACEEVENT=1"]);
     }

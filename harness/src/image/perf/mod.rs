@@ -13,7 +13,7 @@ mod source;
 use std::fs;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8PathBuf;
 use xshell::{Shell, cmd};
 
 use super::apt::Deb;
@@ -25,7 +25,6 @@ use super::watch::Watch;
 use crate::guest::{Arch, Guest};
 use crate::process::{Logged, run_logged};
 pub use features::Features;
-use make::Folders;
 use source::Source;
 
 /// A built perf.
@@ -131,13 +130,12 @@ pub(super) fn build(
     let source = Source::of(store, &parts.source, watch)?;
     let relevant = |patch: &Patch| patch.part(|path| source.manifest.covers(path));
     let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
-    let any = Folders { sysroot: Utf8Path::new("sysroot"), out: Utf8Path::new("out") };
     let recipe = Recipe::new("perf", target.name)
-        .with("source", source.sha256())
+        .with("source", source.digest.as_str())
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
         .with("libraries", parts.libraries.iter().map(|d| format!("{}\n", d.sha256())).collect::<String>())
         .with("compiler", toolchain::version(&sh, &target.cross)?)
-        .with("make", shell_words::join(make::words(target, &any, true)))
+        .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
         .with("layout", "1");
     let product = store.product(&recipe, watch, |workshop| {
         let tree = source.unpack(&sh, workshop)?;
@@ -170,8 +168,9 @@ impl Build<'_> {
         self.workshop.scratch.join("sysroot")
     }
 
-    fn out(&self) -> Utf8PathBuf {
-        self.workshop.scratch.join("out")
+    /// Where it is built.
+    fn folder(&self) -> Utf8PathBuf {
+        self.tree.join("tools/perf")
     }
 
     fn make_sysroot(&self, libraries: &[Deb<'_>]) -> Result<(), ImageError> {
@@ -188,9 +187,8 @@ impl Build<'_> {
     /// Have perf's build look for what it can use. It looks for libtraceevent also when it is told
     /// to do without, and only then a missing one is no error.
     fn look_for_features(&self) -> Result<Features, ImageError> {
-        make_dir(&self.out())?;
         self.make("PERF-VERSION-FILE", Features { libtraceevent: false })?;
-        let path = self.out().join("FEATURE-DUMP");
+        let path = self.folder().join("FEATURE-DUMP");
         let dump = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?;
         Ok(Features::of_build(&dump))
     }
@@ -206,17 +204,11 @@ impl Build<'_> {
 
     fn make(&self, file: &str, features: Features) -> Result<(), ImageError> {
         let Workshop { log, label, watch, .. } = self.workshop;
-        let (sysroot, out, tree) = (self.sysroot(), self.out(), &self.tree);
-        let words =
-            make::words(self.target, &Folders { sysroot: &sysroot, out: &out }, features.libtraceevent);
-        let jobs = toolchain::jobs();
-        let command =
-            cmd!(self.sh, "make -C {tree}/tools/perf -f Makefile.perf {jobs} {words...} {out}/{file}")
-                .env(
-                    "PKG_CONFIG_LIBDIR",
-                    sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"),
-                )
-                .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
+        let (sysroot, folder, jobs) = (self.sysroot(), self.folder(), toolchain::jobs());
+        let words = make::words(self.target, &sysroot, features.libtraceevent);
+        let command = cmd!(self.sh, "make -C {folder} -f Makefile.perf {jobs} {words...} {file}")
+            .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
+            .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
         let command = toolchain::with_cache(command, self.store, self.workshop);
         run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
         Ok(())
@@ -224,8 +216,8 @@ impl Build<'_> {
 
     fn keep(&self, features: Features) -> Result<(), ImageError> {
         let Workshop { out: kept, log, .. } = self.workshop;
-        let (out, strip) = (self.out(), format!("{}strip", self.target.cross));
-        let command = cmd!(self.sh, "{strip} -o {kept}/{PROGRAM} {out}/{PROGRAM}");
+        let (folder, strip) = (self.folder(), format!("{}strip", self.target.cross));
+        let command = cmd!(self.sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}");
         run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
         let path = kept.join(FEATURES);
         fs::write(&path, features.to_text()).map_err(|e| ImageError::file("write", path, e))

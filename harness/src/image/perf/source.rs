@@ -7,6 +7,7 @@ use camino::Utf8PathBuf;
 use xshell::{Shell, cmd};
 
 use super::manifest::Manifest;
+use crate::digest::Digest;
 use crate::image::apt::Deb;
 use crate::image::error::ImageError;
 use crate::image::linux_source::Archive;
@@ -20,6 +21,9 @@ use crate::process::{Logged, run_logged};
 /// anything is built, and the whole source takes long to unpack.
 pub(super) struct Source {
     product: Product,
+    /// The digest of all that decides what it holds. The packed files themselves have other times
+    /// each time they are packed.
+    pub(super) digest: Digest,
     /// Which files belong to it.
     pub(super) manifest: Manifest,
 }
@@ -59,12 +63,7 @@ impl Source {
         })?;
         let path = product.dir.join(MANIFEST);
         let text = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?;
-        Ok(Source { product, manifest: Manifest::parse(&text) })
-    }
-
-    /// The SHA-256 of all its files.
-    pub(super) fn sha256(&self) -> &str {
-        self.product.sha256(ARCHIVE)
+        Ok(Source { product, digest: recipe.digest(), manifest: Manifest::parse(&text) })
     }
 
     /// Unpack it into the workshop's scratch folder.
