@@ -5,7 +5,7 @@ mod support;
 use std::process::Command;
 
 use goldtrace::guest::{Guest, GuestName};
-use goldtrace::run::{Outcome, PerfFor, Plan};
+use goldtrace::run::{Lab, Outcome, PerfFor, Plan};
 use support::{TestProject, prepare, shown};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
@@ -72,4 +72,54 @@ fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
     }
     let finished = skipped.run("ppc64le", &lab);
     assert!(shown(&finished).contains("has no CONFIG_NO_SUCH_THING"), "{}", shown(&finished));
+}
+
+/// A case that records on ppc64le while this log is written.
+fn recording(script: &str, log: &str) -> TestProject {
+    let text = format!(
+        "title: T\nrequires: [perf]\ndirectory: /tmp\nsteps:\n  - run: {script}\n    dispatch_log: {log}\n    capture: out\n"
+    );
+    TestProject::new(&text, &[("out", "")])
+}
+
+#[track_caller]
+fn assert_error(project: &TestProject, guest: &str, lab: &Lab, part: &str) {
+    let finished = project.run(guest, lab);
+    let text = shown(&finished);
+    assert!(matches!(finished.outcome, Outcome::Error(_)) && text.contains(part), "no `{part}` in:\n{text}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_as_planned_is_an_error() {
+    let lab = prepare(PerfFor::AllGuests);
+    let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
+    let ended = recording(&format!("{record} sleep 0.3 2> /dev/null"), "[{cpu: 1, count: 1, at: 20s}]");
+    assert_error(
+        &ended,
+        "ppc64le",
+        &lab,
+        "the dispatch trace log: the command ended before the time of an entry",
+    );
+    let off = recording("sleep 1", "[{cpu: 1, count: 1}]");
+    assert_error(
+        &off,
+        "ppc64le",
+        &lab,
+        "the command ended before the guest asked for the log of CPU 1: exit status 0",
+    );
+    let other = recording(&format!("{record} cat 2> /dev/null"), "[{cpu: 7, count: 1}]");
+    assert_error(&other, "ppc64le", &lab, "the log of CPU 7 was to be written, and the guest has 2 CPUs");
+    let symbol = recording(&format!("{record} cat"), "[{cpu: 1, count: 1, srr0: plpar_hcal_norets}]");
+    assert_error(&symbol, "ppc64le", &lab, "the kernel has no symbol `plpar_hcal_norets`");
+    let x86 = recording("cat", "[{cpu: 0, count: 1}]");
+    assert_error(&x86, "x86_64", &lab, "the guest's processor has no timebase");
+}
+
+#[test]
+fn a_second_recording_in_between_is_never_written() {
+    let lab = prepare(PerfFor::AllGuests);
+    let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
+    let script = format!("\"{record} sleep 0.5 2> /dev/null; {record} sleep 20 2> /dev/null\"");
+    let again = recording(&script, "[{cpu: 1, count: 1}, {cpu: 1, count: 1, at: 2500ms}]");
+    assert_error(&again, "ppc64le", &lab, "CPU 1: the log is no longer the one that was being written");
 }

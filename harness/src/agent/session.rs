@@ -1,5 +1,6 @@
 //! Requests to the agent, and their answers.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::frame::{Frame, Kind, PROTOCOL_VERSION, Ready};
@@ -49,6 +50,21 @@ pub enum Ended {
     Flooded,
     /// It could not be started, opened or read: errno.
     Errno(u32),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ended::Exited(status) => write!(f, "exit status {status}"),
+            Ended::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Ended::TimedOut => write!(f, "killed at its time limit"),
+            Ended::Flooded => write!(f, "killed at its limit of output"),
+            Ended::Errno(errno) => {
+                let error = std::io::Error::from_raw_os_error(i32::try_from(*errno).unwrap_or(0));
+                write!(f, "{error}")
+            }
+        }
+    }
 }
 
 /// The answer to a request.

@@ -15,14 +15,14 @@ pub const SLOTS: u64 = 4096 / ENTRY_SIZE as u64;
 pub const UNREAD_MAX: u64 = SLOTS - 1;
 
 /// Where the kernel's linear mapping of memory begins (`PAGE_OFFSET` of 64-bit powerpc).
-const LINEAR: u64 = 0xc000_0000_0000_0000;
+pub(super) const LINEAR: u64 = 0xc000_0000_0000_0000;
 /// What an lppaca begins with: "SLPL" in EBCDIC.
-const EYE_CATCHER: u32 = 0xd397_d781;
+pub(super) const EYE_CATCHER: u32 = 0xd397_d781;
 /// Offsets in the lppaca (PAPR; `struct lppaca` in arch/powerpc/include/asm/lppaca.h).
-const ENABLE_MASK: u64 = 184;
-const INDEX: u64 = 536;
+pub(super) const ENABLE_MASK: u64 = 184;
+pub(super) const INDEX: u64 = 536;
 /// Offset of the last read index in `struct vpa_dtl` (vpa-dtl.c), after the buffer's address.
-const LAST_READ: u64 = 8;
+pub(super) const LAST_READ: u64 = 8;
 
 /// What is wrong with a processor's log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -218,84 +218,15 @@ fn physical(linear: u64) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use camino::Utf8Path;
 
     use super::*;
 
-    /// Memory as a kernel with two processors has it, both recording.
-    pub(in crate::dtl) struct Guest {
-        pub(in crate::dtl) ram: Ram,
-        pub(in crate::dtl) symbols: Symbols,
-    }
+    use super::super::model::{Kernel, buffer, log, lppaca};
 
-    const OFFSETS: u64 = 0x1000;
-    const PACAS: u64 = 0x2000;
-    const PER_CPU: u64 = 0x100;
-    const AREA: u64 = 0x1_0000;
-
-    pub(in crate::dtl) fn lppaca(cpu: u64) -> u64 {
-        0x4000 + 0x400 * cpu
-    }
-
-    pub(in crate::dtl) fn buffer(cpu: u64) -> u64 {
-        0x8000 + 0x1000 * cpu
-    }
-
-    /// Where `vpa_dtl_cpu` of a processor is.
-    pub(in crate::dtl) fn log(cpu: u64) -> u64 {
-        PER_CPU + AREA * (cpu + 1)
-    }
-
-    impl Guest {
-        pub(in crate::dtl) fn new() -> Guest {
-            let ram = Ram::new(0x4_0000).expect("room");
-            let set = |at, value| ram.set_le64(at, value).expect("inside");
-            set(PACAS, LINEAR + PACAS + 0x100);
-            for cpu in 0..2 {
-                set(OFFSETS + 8 * cpu, AREA * (cpu + 1));
-                set(PACAS + 0x100 + 8 * cpu, LINEAR + PACAS + 0x200 + 0x40 * cpu);
-                set(PACAS + 0x200 + 0x40 * cpu, LINEAR + lppaca(cpu));
-                ram.set_be64(lppaca(cpu), u64::from(EYE_CATCHER) << 32).expect("inside");
-            }
-            let map = format!(
-                "{:x} D __per_cpu_offset\n{:x} d vpa_dtl_cpu\n{:x} B paca_ptrs\n{:x} d boot_tb\n{:x} B tb_ticks_per_sec\n\
-                 c000000000009000 T f\n",
-                LINEAR + OFFSETS,
-                LINEAR + PER_CPU,
-                LINEAR + PACAS,
-                LINEAR + 0x3000,
-                LINEAR + 0x3008,
-            );
-            set(0x3000, 1_000_000);
-            set(0x3008, 512_000_000);
-            let guest = Guest { ram, symbols: Symbols::parse(Utf8Path::new("System.map"), &map) };
-            guest.enable(0, 7);
-            guest.enable(1, 7);
-            guest
-        }
-
-        /// What the kernel does when a recording begins.
-        pub(in crate::dtl) fn enable(&self, cpu: u64, mask: u8) {
-            self.ram.set_le64(log(cpu), LINEAR + buffer(cpu)).expect("inside");
-            self.ram.set_le64(log(cpu) + LAST_READ, 0).expect("inside");
-            self.ram.set_be64(lppaca(cpu) + INDEX, 0).expect("inside");
-            self.ram.set_be64(lppaca(cpu) + ENABLE_MASK, u64::from(mask) << 56).expect("inside");
-        }
-
-        /// What the kernel does when it looks: it reads up to the index, and says so.
-        pub(in crate::dtl) fn poll(&self, cpu: u64) {
-            let index = self.ram.be64(lppaca(cpu) + INDEX).expect("inside");
-            self.ram.set_le64(log(cpu) + LAST_READ, index).expect("inside");
-        }
-
-        pub(in crate::dtl) fn places(&self) -> Places {
-            Places::find(&self.symbols).expect("all there")
-        }
-
-        fn log(&self, cpu: u32) -> Log {
-            Log::new(cpu, self.places().state(&self.ram, cpu).expect("good")).expect("empty")
-        }
+    fn log_of(kernel: &Kernel, cpu: u32) -> Log {
+        Log::new(cpu, kernel.places().state(&kernel.ram, cpu).expect("good")).expect("empty")
     }
 
     fn entry(mark: u32) -> Entry {
@@ -315,13 +246,13 @@ pub(super) mod tests {
 
     #[test]
     fn entries_go_round_and_the_index_counts_on() {
-        let guest = Guest::new();
+        let guest = Kernel::new();
         let places = guest.places();
-        let mut log = guest.log(1);
+        let mut log = log_of(&guest, 1);
         let entries: Vec<Entry> = (0..100).map(entry).collect();
         log.append(&places, &guest.ram, &entries[..84]).expect("written");
         assert!(!log.is_read(&places, &guest.ram).expect("there"));
-        guest.poll(1);
+        guest.poll(1, |_| ());
         assert!(log.is_read(&places, &guest.ram).expect("there"));
         log.append(&places, &guest.ram, &entries[84..]).expect("written");
         assert_eq!(guest.ram.be64(lppaca(1) + INDEX), Ok(100));
@@ -334,7 +265,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_no_lppaca_is_never_written() {
-        let guest = Guest::new();
+        let guest = Kernel::new();
         guest.ram.set_be64(lppaca(1), 0x1234_5678_0000_0000).expect("inside");
         let error = guest.places().state(&guest.ram, 1).expect_err("no lppaca");
         assert_eq!(error, LogError::EyeCatcher { cpu: 1, at: lppaca(1), found: 0x1234_5678 });
@@ -348,7 +279,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_wrong_symbol_is_noticed() {
-        let guest = Guest::new();
+        let guest = Kernel::new();
         // A map of another kernel: paca_ptrs is somewhere else.
         let map = "c000000000001000 D __per_cpu_offset\nc000000000000100 d vpa_dtl_cpu\nc000000000008000 B paca_ptrs\n";
         let places = Places::find(&Symbols::parse(Utf8Path::new("m"), map)).expect("all there");
@@ -361,10 +292,10 @@ pub(super) mod tests {
 
     #[test]
     fn a_log_that_has_ended_or_begun_again_is_never_written() {
-        let refused = |change: &dyn Fn(&Guest)| {
-            let guest = Guest::new();
+        let refused = |change: &dyn Fn(&Kernel)| {
+            let guest = Kernel::new();
             let places = guest.places();
-            let mut log = guest.log(0);
+            let mut log = log_of(&guest, 0);
             log.append(&places, &guest.ram, &[entry(1)]).expect("written");
             change(&guest);
             let before = guest.ram.be64(buffer(0) + 48);
@@ -382,7 +313,7 @@ pub(super) mod tests {
 
     #[test]
     fn nothing_is_on_without_a_mask() {
-        let guest = Guest::new();
+        let guest = Kernel::new();
         guest.enable(0, 0);
         let state = guest.places().state(&guest.ram, 0).expect("good");
         assert!(!state.is_on());

@@ -13,6 +13,7 @@ mod entry;
 mod expect;
 mod fields;
 mod log;
+pub(crate) mod model;
 mod plan;
 pub mod reason;
 mod record;

@@ -315,12 +315,12 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    use super::super::log::tests::Guest;
+    use super::super::model::Kernel;
     use super::super::plan::tests::{burst, planned};
     use super::*;
 
     /// A monitor that does as told.
-    fn outside(guest: Guest) -> (Outside, Symbols, tempfile::TempDir) {
+    fn outside(guest: Kernel) -> (Outside, Symbols, tempfile::TempDir) {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("m");
         let listener = UnixListener::bind(&path).expect("bound");
@@ -332,7 +332,7 @@ mod tests {
             }
             io::Result::Ok(())
         });
-        let Guest { ram, symbols } = guest;
+        let Kernel { ram, symbols } = guest;
         (Outside::for_tests(ram, listener), symbols, dir)
     }
 
@@ -351,8 +351,12 @@ mod tests {
         }
     }
 
-    fn carry_out(plan: &Plan, guest: Guest, mut each: impl FnMut(&Guest) -> bool) -> Result<Written, String> {
-        let kernel = Guest { ram: guest.ram.again(), symbols: guest.symbols.clone() };
+    fn carry_out(
+        plan: &Plan,
+        guest: Kernel,
+        mut each: impl FnMut(&Kernel) -> bool,
+    ) -> Result<Written, String> {
+        let kernel = Kernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
         let (mut outside, symbols, _dir) = outside(guest);
         let writer = Writer::new::<String>(&mut outside, &symbols, 2_000_000).map_err(|e| e.to_string())?;
         writer.carry_out(plan, 2, &mut Each(|| each(&kernel))).map_err(|e| e.to_string())
@@ -362,16 +366,16 @@ mod tests {
         Plan { items, leaves_unread: false }
     }
 
-    fn poll(guest: &Guest) -> bool {
-        guest.poll(0);
-        guest.poll(1);
+    fn poll(guest: &Kernel) -> bool {
+        guest.poll(0, |_| ());
+        guest.poll(1, |_| ());
         true
     }
 
     #[test]
     fn what_is_read_is_what_was_written_less_what_was_lost() {
         let items = vec![burst(0, 84), Item::Poll, burst(0, 86), burst(1, 1)];
-        let written = carry_out(&plan(items), Guest::new(), poll).expect("done");
+        let written = carry_out(&plan(items), Kernel::new(), poll).expect("done");
         let marks: Vec<u32> = written.read[&0].iter().map(|entry| entry.enqueue_to_dispatch).collect();
         assert_eq!(marks, (0..84).chain(2..86).collect::<Vec<u32>>());
         assert_eq!((written.read[&1].len(), written.lost[&0], written.masked), (1, 2, 0));
@@ -382,7 +386,7 @@ mod tests {
 
     #[test]
     fn the_mask_is_honoured() {
-        let guest = Guest::new();
+        let guest = Kernel::new();
         guest.enable(0, 4);
         let written = carry_out(&plan(vec![burst(0, 3)]), guest, poll).expect("done");
         assert_eq!((written.masked, written.read.get(&0)), (3, Some(&Vec::new())));
@@ -391,7 +395,7 @@ mod tests {
     #[test]
     fn what_is_left_unread_is_not_expected() {
         let plan = Plan { items: vec![burst(0, 3)], leaves_unread: true };
-        let written = carry_out(&plan, Guest::new(), |_| true).expect("done");
+        let written = carry_out(&plan, Kernel::new(), |_| true).expect("done");
         assert_eq!(written.read.get(&0), None);
     }
 
@@ -401,7 +405,7 @@ mod tests {
         let absolute = planned(When::Timebase(7), 0);
         let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute];
         let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries })];
-        let written = carry_out(&plan(items), Guest::new(), poll).expect("done");
+        let written = carry_out(&plan(items), Kernel::new(), poll).expect("done");
         let times: Vec<u64> = written.read[&0].iter().map(|entry| entry.timebase).collect();
         assert_eq!((times[1] - times[0], times[2] - times[1], times[3]), (512_000, 1_024_000, 7));
     }
@@ -409,22 +413,22 @@ mod tests {
     #[test]
     fn a_recording_that_is_not_as_expected_is_told() {
         let one = || plan(vec![burst(1, 1)]);
-        let off = Guest::new();
+        let off = Kernel::new();
         off.enable(1, 0);
         let error = carry_out(&one(), off, |_| false).expect_err("never on");
         assert_eq!(error, "the command ended before the guest asked for the log of CPU 1");
-        let error = carry_out(&plan(vec![burst(5, 1)]), Guest::new(), poll).expect_err("no such CPU");
+        let error = carry_out(&plan(vec![burst(5, 1)]), Kernel::new(), poll).expect_err("no such CPU");
         assert_eq!(error, "the log of CPU 5 was to be written, and the guest has 2 CPUs");
-        let again = |guest: &Guest| {
+        let again = |guest: &Kernel| {
             guest.enable(1, 7);
             true
         };
-        let error = carry_out(&one(), Guest::new(), again).expect_err("begun again");
+        let error = carry_out(&one(), Kernel::new(), again).expect_err("begun again");
         assert!(error.contains("CPU 1") && error.contains("its index is 0, and 1 entries"), "{error}");
         let mut wrong = planned(When::FromStart(0), 0);
         wrong.srr0 = Address::Symbol { name: "ff".to_owned(), offset: 0 };
         let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries: vec![wrong] })];
-        let error = carry_out(&plan(items), Guest::new(), poll).expect_err("no such symbol");
+        let error = carry_out(&plan(items), Kernel::new(), poll).expect_err("no such symbol");
         assert!(error.contains("no symbol `ff`"), "{error}");
     }
 }

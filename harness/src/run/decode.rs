@@ -50,7 +50,7 @@ pub(super) fn fetch(
         let answer = session.request(&request).map_err(trouble)?;
         if answer.ended != Ended::Exited(0) {
             return Err(Trouble::Machine(format!(
-                "failed to copy {path} out of the guest: {:?}",
+                "failed to copy {path} out of the guest: {}",
                 answer.ended
             )));
         }

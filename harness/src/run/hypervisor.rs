@@ -62,7 +62,7 @@ pub(super) fn play(
         Err(error @ WriteError::Ended(_)) => {
             let answer = pending.answer();
             let said = excerpt(&answer.stderr);
-            Err(Trouble::Step(format!("the dispatch trace log: {error}: {:?}{said}", answer.ended)))
+            Err(Trouble::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.ended)))
         }
         Err(error) => Err(Trouble::Machine(format!("the dispatch trace log: {error}"))),
     }

@@ -2,6 +2,7 @@
 
 mod boot;
 mod compare;
+mod dtl;
 mod sample;
 
 use std::time::Duration;
@@ -24,6 +25,8 @@ enum What {
     Boot(boot::BootBench),
     /// The comparison of a long capture with its golden, beside `diff -u` of two captures
     Compare(compare::CompareBench),
+    /// Writing the dispatch trace log while somebody reads it, beside memcpy of as many bytes
+    Dtl(dtl::DtlBench),
 }
 
 impl Bench {
@@ -31,6 +34,7 @@ impl Bench {
         match &self.what {
             What::Boot(bench) => bench.run(place),
             What::Compare(bench) => bench.run(),
+            What::Dtl(bench) => bench.run(),
         }
     }
 }
