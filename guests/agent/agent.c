@@ -267,8 +267,7 @@ static void read_request(struct request *r)
 		give_up("the host closed the agent's port inside a frame");
 	r->type = get32(header + 4);
 	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_TIMEBASE ||
-	    r->type == FRAME_SETTLE)
+	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_SETTLE)
 		return;
 	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
 		give_up("a request that is too short");
@@ -281,11 +280,23 @@ static void read_request(struct request *r)
 	r->body = (char *)payload + 12 + n;
 }
 
+/* It counts at a fixed rate from the machine's start; the kernel's clocks are made of it. Only powerpc
+ * has one: 0 elsewhere. */
+static uint64_t timebase(void)
+{
+#ifdef __powerpc64__
+	return __builtin_ppc_get_timebase();
+#else
+	return 0;
+#endif
+}
+
 /* A process runs on a CPU only when no interrupt is being handled there: once the agent has run on
  * each, every handler that had begun has ended. */
 static void settle(const struct request *r)
 {
 	cpu_set_t all, one;
+	unsigned char value[8];
 
 	if (sched_getaffinity(0, sizeof all, &all))
 		give_up("no CPU to run on");
@@ -297,25 +308,8 @@ static void settle(const struct request *r)
 		sched_setaffinity(0, sizeof one, &one);
 	}
 	sched_setaffinity(0, sizeof all, &all);
-	send_frame(FRAME_SETTLED, r->nonce, "", 0);
-}
-
-/* The timebase counts at a fixed rate from the machine's start; perf's and the scheduler's clocks are
- * made of it. Only powerpc has one. */
-static void answer_timebase(const struct request *r)
-{
-	struct stream out = { -1, FRAME_STDOUT, 0 };
-	struct stream err = { -1, FRAME_STDERR, 0 };
-#ifdef __powerpc64__
-	unsigned char value[8];
-
-	put64(value, __builtin_ppc_get_timebase());
-	out.total = sizeof value;
-	send_frame(FRAME_STDOUT, r->nonce, value, sizeof value);
-	send_done(r, DONE_EXITED, 0, &out, &err, 0);
-#else
-	send_done(r, DONE_ERRNO, ENOSYS, &out, &err, 0);
-#endif
+	put64(value, timebase());
+	send_frame(FRAME_SETTLED, r->nonce, value, sizeof value);
 }
 
 static void serve(const struct request *r)
@@ -493,10 +487,6 @@ void agent(void)
 			continue;
 		if (request.type == FRAME_SETTLE) {
 			settle(&request);
-			continue;
-		}
-		if (request.type == FRAME_TIMEBASE) {
-			answer_timebase(&request);
 			continue;
 		}
 		if (request.type != FRAME_RUN && request.type != FRAME_RUNOPEN && request.type != FRAME_READ)

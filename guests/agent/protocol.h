@@ -30,21 +30,20 @@ enum frame_type {
 	FRAME_END = 3,  /* power the guest off; no answer */
 	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that stays open until CLOSE */
 	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
-	FRAME_TIMEBASE = 6, /* read the processor's timebase: STDOUT holds it as a u64 */
-	FRAME_SETTLE = 7,   /* run on every CPU once, then SETTLED; also while a RUNOPEN is served */
+	FRAME_SETTLE = 6, /* run on every CPU once, then SETTLED; also while a RUNOPEN is served */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
 	FRAME_STDERR = 0x83,
 	FRAME_DONE = 0x84, /* see enum done_kind */
-	FRAME_SETTLED = 0x85, /* with the nonce of its SETTLE; no payload */
+	FRAME_SETTLED = 0x85, /* with the nonce of its SETTLE: u64 timebase, 0 where there is none */
 };
 
 /*
  * RUN, RUNOPEN and READ payload: u32 time limit in ms, u32 output limit in bytes (stdout and stderr
  * together), u32 length of the working directory, the directory, then script or path to the end.
  *
- * END, CLOSE, TIMEBASE and SETTLE have none. A CLOSE may come when its request has ended already: it is then
+ * END, CLOSE and SETTLE have none. A CLOSE may come when its request has ended already: it is then
  * passed over.
  *
  * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds.

@@ -22,8 +22,6 @@ pub enum Kind {
     RunOpen,
     /// Host to guest: end the standard input of that script.
     Close,
-    /// Host to guest: read the processor's timebase.
-    Timebase,
     /// Host to guest: run on every CPU once.
     Settle,
     /// Guest to host, once: the agent is there.
@@ -34,18 +32,17 @@ pub enum Kind {
     Stderr,
     /// Guest to host: the request has ended.
     Done,
-    /// Guest to host: the agent has run on every CPU.
+    /// Guest to host: the agent has run on every CPU; the timebase after that.
     Settled,
 }
 
-const KINDS: [(u32, Kind); 12] = [
+const KINDS: [(u32, Kind); 11] = [
     (1, Kind::Run),
     (2, Kind::Read),
     (3, Kind::End),
     (4, Kind::RunOpen),
     (5, Kind::Close),
-    (6, Kind::Timebase),
-    (7, Kind::Settle),
+    (6, Kind::Settle),
     (0x81, Kind::Ready),
     (0x82, Kind::Stdout),
     (0x83, Kind::Stderr),

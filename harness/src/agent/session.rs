@@ -10,6 +10,9 @@ use crate::qemu::{Event, Machine, Outside, Stop};
 /// clock and ours drift apart, and its killing of a process group takes time too.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// What is waited for while the guest's interrupt handlers end.
+const SETTLING: &str = "the guest's CPUs";
+
 /// How long a guest may take to end after it was told to.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
@@ -289,37 +292,38 @@ impl Session {
         Ok(self.machine.send(&Frame { kind: Kind::Close, nonce: pending.nonce, payload: Vec::new() })?)
     }
 
-    /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended;
-    /// whether the answer has come to its end meanwhile.
+    /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended; the
+    /// timebase after that, in ticks.
     ///
     /// # Errors
-    /// As [`Session::request`].
-    pub fn settle(&mut self, pending: &mut Pending) -> Result<bool, SessionError> {
-        let nonce = nonce();
-        self.machine.send(&Frame { kind: Kind::Settle, nonce, payload: Vec::new() })?;
-        let (mut settled, mut ended) = (false, false);
-        while !settled {
-            let frame = self.machine.frame("the guest's CPUs", pending.deadline, pending.limit)?;
-            if frame.kind == Kind::Settled && frame.nonce == nonce {
-                settled = true;
-            } else {
-                ended |= take(pending, frame)?;
-            }
-        }
-        Ok(ended)
+    /// As [`Session::request`]; a guest whose processor has no timebase, which only powerpc has.
+    pub fn settle(&mut self) -> Result<u64, SessionError> {
+        let nonce = self.send_settle()?;
+        let frame = self.machine.frame(SETTLING, Instant::now() + GRACE, GRACE)?;
+        settled(&frame, nonce)
     }
 
-    /// Read the timebase of the guest's processor, in ticks. Only powerpc has one.
+    /// The same while an answer is on its way; `None` when the answer has come to its end meanwhile.
     ///
     /// # Errors
-    /// As [`Session::request`]; a guest without a timebase.
-    pub fn timebase(&mut self) -> Result<u64, SessionError> {
+    /// As [`Session::settle`].
+    pub fn settle_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
+        let nonce = self.send_settle()?;
+        let mut ended = false;
+        loop {
+            let frame = self.machine.frame(SETTLING, pending.deadline, pending.limit)?;
+            if frame.kind == Kind::Settled {
+                let timebase = settled(&frame, nonce)?;
+                return Ok((!ended).then_some(timebase));
+            }
+            ended |= take(pending, frame)?;
+        }
+    }
+
+    fn send_settle(&mut self) -> Result<u64, SessionError> {
         let nonce = nonce();
-        self.machine.send(&Frame { kind: Kind::Timebase, nonce, payload: Vec::new() })?;
-        let pending = Pending::new(nonce, "the guest's timebase".to_owned(), GRACE, 8);
-        let answer = self.finish(pending)?;
-        let value = answer.stdout.as_slice().try_into().map(u64::from_le_bytes);
-        value.map_err(|_| SessionError::Protocol("the guest's processor has no timebase".to_owned()))
+        self.machine.send(&Frame { kind: Kind::Settle, nonce, payload: Vec::new() })?;
+        Ok(nonce)
     }
 
     /// Tell the guest to power off and wait for QEMU's end.
@@ -356,6 +360,16 @@ impl Session {
 
 fn first_line(script: &str) -> &str {
     script.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// The timebase in the answer to a request to settle.
+fn settled(frame: &Frame, nonce: u64) -> Result<u64, SessionError> {
+    if frame.kind != Kind::Settled || frame.nonce != nonce {
+        return Err(SessionError::Protocol(format!("the agent sent {:?} when it was to settle", frame.kind)));
+    }
+    let timebase = frame.payload.as_slice().try_into().map(u64::from_le_bytes);
+    let timebase = timebase.ok().filter(|timebase| *timebase != 0);
+    timebase.ok_or_else(|| SessionError::Protocol("the guest's processor has no timebase".to_owned()))
 }
 
 /// Add a frame to the answer that it belongs to; whether it was the last.

@@ -6,6 +6,7 @@ use crate::yaml::{Fields, Node, Reader};
 
 const POLL: &str = "poll";
 const END_UNREAD: &str = "end unread";
+const NOW: &str = "now";
 
 const ENTRY_KEYS: [&str; 11] = [
     "at",
@@ -95,14 +96,13 @@ fn burst(r: &mut Reader, node: Node<'_>) -> Option<Burst> {
             srr1: 0,
         },
     );
+    let after = |nth: usize| every.unwrap_or(EVERY).saturating_mul(i64::try_from(nth).unwrap_or(i64::MAX));
     let later = |entry: &PlannedEntry, nth: usize| match entry.when {
-        When::FromStart(at) => {
-            let after = every.unwrap_or(EVERY).saturating_mul(i64::try_from(nth).unwrap_or(i64::MAX));
-            When::FromStart(at.saturating_add(after))
-        }
+        When::FromStart(at) => When::FromStart(at.saturating_add(after(nth))),
+        When::FromNow(at) => When::FromNow(at.saturating_add(after(nth))),
         When::Timebase(timebase) => When::Timebase(timebase),
     };
-    let entries = match (f.get("entries"), count) {
+    let mut entries = match (f.get("entries"), count) {
         (Some(list), None) => {
             let list = r.list(&list)?;
             let read = list.into_iter().enumerate().map(|(nth, node)| {
@@ -136,6 +136,13 @@ fn burst(r: &mut Reader, node: Node<'_>) -> Option<Burst> {
         }
     };
     every?;
+    // The last one is now, and those before it are before.
+    let last = after(entries.len().saturating_sub(1));
+    for entry in &mut entries {
+        if let When::FromNow(at) = &mut entry.when {
+            *at = at.saturating_sub(last);
+        }
+    }
     if entries.is_empty() {
         r.report(f.node().fault("a burst of no entry"));
         return None;
@@ -147,6 +154,7 @@ fn burst(r: &mut Reader, node: Node<'_>) -> Option<Burst> {
 fn entry(r: &mut Reader, f: &Fields<'_>, like: &PlannedEntry) -> Option<PlannedEntry> {
     let when = match (f.get("at"), f.get("timebase")) {
         (None, None) => Some(like.when),
+        (Some(at), None) if at.text() == Some(NOW) => Some(When::FromNow(0)),
         (Some(at), None) => time(r, &at).map(When::FromStart),
         (None, Some(timebase)) => r.number(&timebase, 0..=u64::MAX).map(When::Timebase),
         (Some(_), Some(timebase)) => {
@@ -282,6 +290,9 @@ mod tests {
             all[1].entries.iter().map(|entry| (entry.when, entry.enqueue_to_dispatch)).collect();
         let expected = [(0, 0), (10_000, 1), (20_000, 2)].map(|(at, mark)| (When::FromStart(at), mark));
         assert_eq!(series, expected);
+        let plan = read("- {cpu: 0, count: 3, at: now}\n").expect("good");
+        let times: Vec<When> = bursts(&plan)[0].entries.iter().map(|entry| entry.when).collect();
+        assert_eq!(times, [-20_000, -10_000, 0].map(When::FromNow));
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub enum When {
     /// So many nanoseconds after the recording was seen to be on, or before it. It is written when
     /// that time has come.
     FromStart(i64),
+    /// So many nanoseconds before what the guest's timebase is when the burst is written (or after,
+    /// which nobody waits for).
+    FromNow(i64),
     /// At this value of the timebase, whatever the time is.
     Timebase(u64),
 }

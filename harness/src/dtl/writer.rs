@@ -81,12 +81,12 @@ pub trait Patience {
     /// When the guest has stopped.
     fn wait(&mut self, time: Duration) -> Result<bool, Self::Error>;
 
-    /// Wait until each interrupt handler that has begun in the guest has ended; whether the command
-    /// that records still runs then.
+    /// Wait until each interrupt handler that has begun in the guest has ended; the guest's timebase
+    /// then, or `None` when the command that records has ended.
     ///
     /// # Errors
     /// When the guest has stopped.
-    fn settle(&mut self) -> Result<bool, Self::Error>;
+    fn settle(&mut self) -> Result<Option<u64>, Self::Error>;
 }
 
 /// What was written during one recording, and what the guest has read of it.
@@ -111,6 +111,15 @@ pub struct Writer<'a> {
     clock: Clock,
     /// How long the guest had been held when the clock was read.
     held: Duration,
+}
+
+/// Values of the timebase from which times count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    /// The recording was seen to be on.
+    start: u64,
+    /// The guest was asked just before the burst.
+    now: u64,
 }
 
 /// The state of a plan that is carried out.
@@ -161,7 +170,7 @@ impl<'a> Writer<'a> {
                 return Err(WriteError::NoCpu { cpu: burst.cpu, cpus });
             }
             for entry in &burst.entries {
-                self.entry(entry, burst.cpu, 0)?;
+                self.entry(entry, burst.cpu, Moments::default())?;
             }
         }
         let mut progress = self.begin(plan, patience)?;
@@ -203,7 +212,13 @@ impl<'a> Writer<'a> {
         patience: &mut P,
     ) -> Result<(), WriteError<P::Error>> {
         let log = progress.logs.get_mut(&burst.cpu).expect("every CPU of the plan has its log");
-        let all = burst.entries.iter().map(|entry| self.entry(entry, burst.cpu, progress.start));
+        let is_now = |entry: &PlannedEntry| matches!(entry.when, When::FromNow(_));
+        let now = match burst.entries.iter().any(is_now) {
+            true => settle(patience, "all entries were written")?,
+            false => 0,
+        };
+        let moments = Moments { start: progress.start, now };
+        let all = burst.entries.iter().map(|entry| self.entry(entry, burst.cpu, moments));
         let all = all.collect::<Result<Vec<Entry>, WriteError<P::Error>>>()?;
         let of_now =
             burst.entries.iter().zip(&all).filter(|(planned, _)| matches!(planned.when, When::FromStart(_)));
@@ -234,9 +249,7 @@ impl<'a> Writer<'a> {
             })?;
         }
         // The kernel says that it has read the entries before it copies them, in its timer's interrupt.
-        if !patience.settle().map_err(WriteError::Guest)? {
-            return Err(WriteError::Ended("what was written had been read".to_owned()));
-        }
+        settle(patience, "what was written had been read")?;
         for (cpu, entries) in std::mem::take(&mut progress.unread) {
             let lost = (entries.len() as u64).saturating_sub(UNREAD_MAX);
             let kept = entries.into_iter().skip(usize::try_from(lost).unwrap_or(usize::MAX));
@@ -255,10 +268,14 @@ impl<'a> Writer<'a> {
         &self,
         planned: &PlannedEntry,
         cpu: u32,
-        start: u64,
+        moments: Moments,
     ) -> Result<Entry, WriteError<E>> {
+        let after = |moment: u64, nanoseconds: i64| {
+            moment.saturating_add_signed(self.clock.ticks(nanoseconds.into()))
+        };
         let timebase = match planned.when {
-            When::FromStart(nanoseconds) => start.saturating_add_signed(self.clock.ticks(nanoseconds.into())),
+            When::FromStart(nanoseconds) => after(moments.start, nanoseconds),
+            When::FromNow(nanoseconds) => after(moments.now, nanoseconds),
             When::Timebase(timebase) => timebase,
         };
         Ok(Entry {
@@ -287,6 +304,12 @@ impl<'a> Writer<'a> {
             }
         }
     }
+}
+
+/// Wait until the guest's interrupt handlers have ended; its timebase then.
+fn settle<P: Patience>(patience: &mut P, before: &str) -> Result<u64, WriteError<P::Error>> {
+    let timebase = patience.settle().map_err(WriteError::Guest)?;
+    timebase.ok_or_else(|| WriteError::Ended(before.to_owned()))
 }
 
 /// Look until something is there.
@@ -346,8 +369,8 @@ mod tests {
             Ok(self.0())
         }
 
-        fn settle(&mut self) -> Result<bool, String> {
-            Ok(true)
+        fn settle(&mut self) -> Result<Option<u64>, String> {
+            Ok(Some(77_000_000))
         }
     }
 
@@ -403,11 +426,13 @@ mod tests {
     fn times_count_from_the_start_of_the_recording() {
         let at = |ns| planned(When::FromStart(ns), 0);
         let absolute = planned(When::Timebase(7), 0);
-        let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute];
+        let now = planned(When::FromNow(-1_000_000), 0);
+        let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute, now];
         let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries })];
         let written = carry_out(&plan(items), Kernel::new(), poll).expect("done");
         let times: Vec<u64> = written.read[&0].iter().map(|entry| entry.timebase).collect();
-        assert_eq!((times[1] - times[0], times[2] - times[1], times[3]), (512_000, 1_024_000, 7));
+        assert_eq!((times[1] - times[0], times[2] - times[1]), (512_000, 1_024_000));
+        assert_eq!((times[3], times[4]), (7, 77_000_000 - 512_000));
     }
 
     #[test]

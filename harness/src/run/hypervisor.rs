@@ -23,8 +23,8 @@ impl Patience for Recording<'_> {
         Ok(!self.session.wait(&mut self.pending, time)?)
     }
 
-    fn settle(&mut self) -> Result<bool, SessionError> {
-        Ok(!self.session.settle(&mut self.pending)?)
+    fn settle(&mut self) -> Result<Option<u64>, SessionError> {
+        self.session.settle_during(&mut self.pending)
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) fn play(
         Trouble::Machine(format!("failed to read the kernel's symbols in {map}: {error}"))
     })?;
     let symbols = Symbols::parse(map, &text);
-    let timebase = session.timebase().map_err(trouble)?;
+    let timebase = session.settle().map_err(trouble)?;
     let writer = Writer::new::<SessionError>(outside, &symbols, timebase);
     let writer = writer.map_err(|error| Trouble::Machine(format!("the dispatch trace log: {error}")))?;
     let pending = session.start(request).map_err(trouble)?;
