@@ -30,37 +30,62 @@ pub struct HostOutput {
     pub failed: Option<String>,
 }
 
-/// Copy recorded data and the kernel's symbols out of the guest, into `to`.
-///
-/// # Errors
-/// When a file cannot be read in the guest, or cannot be written here.
-pub(super) fn fetch(
-    session: &mut Session,
-    directory: &str,
-    data: &str,
-    to: &Utf8Path,
-) -> Result<(), Trouble> {
-    for (path, name) in [(data, file_name(data)), ("/proc/kallsyms", KALLSYMS)] {
-        let request = Request {
-            work: Work::Read(path.to_owned()),
-            directory: directory.to_owned(),
-            limit: LIMIT,
-            output_limit: DATA_MAX,
-        };
-        let answer = session.request(&request).map_err(trouble)?;
-        if answer.ended != Ended::Exited(0) {
-            return Err(Trouble::Machine(format!(
-                "failed to copy {path} out of the guest: {}",
-                answer.ended
-            )));
-        }
-        let kept = fs::create_dir_all(to).and_then(|()| fs::write(to.join(name), &answer.stdout));
-        kept.map_err(|error| Trouble::Machine(format!("failed to write {}: {error}", to.join(name))))?;
-    }
-    Ok(())
+/// What has been copied out of a guest.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// The kernel's symbols, which take the guest longer to print than anything else here.
+    symbols: bool,
+    /// The data that was copied last, unless a command has run since.
+    data: Option<String>,
 }
 
-/// Run perf on data that [`fetch`] has copied into `dir`.
+impl Copies {
+    /// A command runs in the guest: data may change.
+    pub(super) fn outdate(&mut self) {
+        self.data = None;
+    }
+
+    /// Copy recorded data and the kernel's symbols out of the guest, into `to`, as far as they are not
+    /// there.
+    ///
+    /// # Errors
+    /// When a file cannot be read in the guest, or cannot be written here.
+    pub(super) fn fetch(
+        &mut self,
+        session: &mut Session,
+        directory: &str,
+        data: &str,
+        to: &Utf8Path,
+    ) -> Result<(), Trouble> {
+        if !self.symbols {
+            copy(session, directory, "/proc/kallsyms", &to.join(KALLSYMS))?;
+            self.symbols = true;
+        }
+        if self.data.as_deref() != Some(data) {
+            copy(session, directory, data, &to.join(file_name(data)))?;
+            self.data = Some(data.to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Result<(), Trouble> {
+    let request = Request {
+        work: Work::Read(path.to_owned()),
+        directory: directory.to_owned(),
+        limit: LIMIT,
+        output_limit: DATA_MAX,
+    };
+    let answer = session.request(&request).map_err(trouble)?;
+    if answer.ended != Ended::Exited(0) {
+        return Err(Trouble::Machine(format!("failed to copy {path} out of the guest: {}", answer.ended)));
+    }
+    let dir = to.parent().expect("a file stands in a folder");
+    let kept = fs::create_dir_all(dir).and_then(|()| fs::write(to, &answer.stdout));
+    kept.map_err(|error| Trouble::Machine(format!("failed to write {to}: {error}")))
+}
+
+/// Run perf on data that was [copied](Copies::fetch) into `dir`.
 ///
 /// # Errors
 /// When perf cannot be started or takes too long.

@@ -90,7 +90,8 @@ pub fn execute(
     let mut machine = match Session::open(machine, release, bench.guest.cpus, bench.boot_limit) {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
-            let guest = Guest { outside: session.take_outside(), bench, host_perf };
+            let copies = decode::Copies::default();
+            let guest = Guest { outside: session.take_outside(), bench, host_perf, copies };
             match steps(&mut session, guest, case, dir, &mut transcript)? {
                 Some(trouble) => {
                     transcript.trouble = Some(trouble);
@@ -124,6 +125,7 @@ struct Guest<'b> {
     outside: Option<Outside>,
     bench: &'b Bench,
     host_perf: Option<&'b Utf8Path>,
+    copies: decode::Copies,
 }
 
 fn steps(
@@ -154,7 +156,7 @@ fn steps(
             return Ok(Some(Trouble::Step(what)));
         }
         if let Action::Decode { arguments, data } = &step.action {
-            match on_host(session, &guest, case, arguments, data, dir) {
+            match on_host(session, &mut guest, case, arguments, data, dir) {
                 Ok(host) => transcript.steps.last_mut().expect("just pushed").host = Some(host),
                 Err(trouble) => return Ok(Some(trouble)),
             }
@@ -171,6 +173,9 @@ fn answer(
     step: &Step,
 ) -> Result<(Answer, Option<Written>), Trouble> {
     let request = request(case, step);
+    if matches!(step.action, Action::Run { .. }) {
+        guest.copies.outdate();
+    }
     let Action::Run { log: Some(plan), .. } = &step.action else {
         return Ok((session.request(&request).map_err(trouble)?, None));
     };
@@ -184,7 +189,7 @@ fn answer(
 
 fn on_host(
     session: &mut Session,
-    guest: &Guest<'_>,
+    guest: &mut Guest<'_>,
     case: &Case,
     arguments: &[String],
     data: &str,
@@ -196,7 +201,7 @@ fn on_host(
         ));
     };
     let to = dir.host();
-    decode::fetch(session, &case.directory, data, &to)?;
+    guest.copies.fetch(session, &case.directory, data, &to)?;
     decode::on_host(perf, arguments, decode::file_name(data), &to)
         .map_err(|error| Trouble::Machine(format!("the host's perf could not decode {data}: {error}")))
 }
