@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 use super::condition::Condition;
 use super::head::Head;
 use super::hole::Namespace;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, PatternBuilder};
 use super::text::Text;
 use super::tree::{Expression, Golden, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
@@ -28,7 +28,13 @@ impl Golden {
         let text = String::from_utf8(bytes.into())
             .map_err(|error| vec![not_utf8(file, error.as_bytes(), error.utf8_error().valid_up_to())])?;
         let text = Text::new(text);
-        let mut parser = Parser { file, text: &text, faults: Vec::new(), names: BTreeMap::new() };
+        let mut parser = Parser {
+            file,
+            text: &text,
+            faults: Vec::new(),
+            names: BTreeMap::new(),
+            builder: PatternBuilder::default(),
+        };
         let head = parser.head();
         if let Some(last) = text.unfinished() {
             let at = text.count();
@@ -75,6 +81,7 @@ struct Parser<'a> {
     faults: Vec<Diagnostic>,
     /// The kind of each name, and where it was seen first.
     names: BTreeMap<String, (Namespace, usize)>,
+    builder: PatternBuilder,
 }
 
 /// What the parse of a directive leaves to be done.
@@ -228,7 +235,7 @@ impl Parser<'_> {
     }
 
     fn pattern(&mut self, at: usize, text: &str) -> Option<Pattern> {
-        let pattern = match Pattern::parse(text) {
+        let pattern = match Pattern::parse_with(text, &mut self.builder) {
             Ok(pattern) => pattern,
             Err(fault) => {
                 self.fault(at, fault.at..fault.at + fault.length, &fault.message, fault.help.as_deref());
