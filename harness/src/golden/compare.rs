@@ -1,6 +1,7 @@
 //! A golden against a capture.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
@@ -97,9 +98,14 @@ fn broken_rules(
 
 /// Lines that `#@ unordered by /re/` takes in another order than the golden's, among those in which
 /// the expression finds the same text.
-fn out_of_order(golden: &Golden, edits: &[Edit], texts: &[&[u8]]) -> Vec<Violation> {
+fn out_of_order(
+    golden: &Golden,
+    streams: &[(RangeInclusive<usize>, &Expression)],
+    edits: &[Edit],
+    texts: &[&[u8]],
+) -> Vec<Violation> {
     let mut found = Vec::new();
-    for (range, by) in golden.streams() {
+    for (range, by) in streams {
         let mut last: BTreeMap<&[u8], usize> = BTreeMap::new();
         for edit in edits {
             let Edit::Same { golden: row, capture } = *edit else { continue };
@@ -147,7 +153,7 @@ pub fn compare(
         })
     };
     let mut violations = violations;
-    violations.extend(out_of_order(golden, &edits, &texts));
+    violations.extend(out_of_order(golden, &selected.streams, &edits, &texts));
     let mut conflicts = Vec::new();
     for (row, line) in named {
         let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };

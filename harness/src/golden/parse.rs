@@ -86,6 +86,7 @@ struct Parser<'a> {
 
 /// What the parse of a directive leaves to be done.
 enum Step {
+    Line(Pattern),
     Node(NodeKind),
     Open(OpenKind),
     Else,
@@ -144,7 +145,7 @@ impl Parser<'_> {
                             });
                             continue;
                         }
-                        None => Step::Node(NodeKind::Line(pattern)),
+                        None => Step::Line(pattern),
                     }
                 }
                 Some(directive) => {
@@ -184,8 +185,18 @@ impl Parser<'_> {
         // Blocks that are matched as a whole hold lines only.
         let block = open.iter().rev().find(|o| !matches!(o.kind, OpenKind::If { .. })).map(|o| o.kind.name());
         match step {
+            Step::Line(pattern) => {
+                let nodes = open.last_mut().map_or(top, |open| &mut open.nodes);
+                match nodes.last_mut() {
+                    Some(Node { end, kind: NodeKind::Lines(patterns), .. }) if *end + 1 == at => {
+                        patterns.push(pattern);
+                        *end = at;
+                    }
+                    _ => nodes.push(Node { line: at, end: at, kind: NodeKind::Lines(vec![pattern]) }),
+                }
+            }
             Step::Node(kind) => {
-                if let (Some(block), false) = (block, matches!(kind, NodeKind::Line(_))) {
+                if let Some(block) = block {
                     let message = format!("a `{block}` holds lines only");
                     return self.whole_line(at, &message, None);
                 }

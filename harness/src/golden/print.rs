@@ -19,7 +19,7 @@ impl fmt::Display for NodeKind {
     /// All lines of the part, each with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NodeKind::Line(pattern) => writeln!(f, "{pattern}"),
+            NodeKind::Lines(patterns) => patterns.iter().try_for_each(|pattern| writeln!(f, "{pattern}")),
             NodeKind::Optional { reason, pattern } => writeln!(f, "#@ optional \"{reason}\"\n{pattern}"),
             NodeKind::If { condition, then, otherwise } => {
                 writeln!(f, "#@ if {condition}")?;
@@ -82,7 +82,7 @@ pub(super) mod tests {
             let whole = format!("#@ golden v1\n{text}\n");
             Golden::parse(Utf8Path::new("g"), whole.as_bytes())
                 .ok()
-                .map(|_| NodeKind::Line(anonymous(pattern)))
+                .map(|_| NodeKind::Lines(vec![anonymous(pattern)]))
         })
     }
 
