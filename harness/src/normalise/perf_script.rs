@@ -138,8 +138,6 @@ fn place(line: &[u8], from: usize) -> Option<Range<usize>> {
         _ => text.len(),
     };
     let name = from + run_start(text, end, |b| b != b' ')..from + end;
-    let shown = &line[name.clone()];
-    let certain = end < text.len() || shown == b"[unknown]" || shown.windows(3).any(|w| w == b"+0x");
     let column = blank_before(line, name.start)?;
     let start = column.checked_sub(ADDRESS).filter(|start| *start >= from)?;
     let digits = run_start(&line[start..], ADDRESS, is_hex);
@@ -147,7 +145,12 @@ fn place(line: &[u8], from: usize) -> Option<Range<usize>> {
     // The column is filled with blanks, so leading zeros are some other number's.
     let number = digits == ADDRESS - 1 || (digits < ADDRESS && line[start + digits] != b'0');
     let apart = start == from || matches!(line[start - 1], b' ' | b'\t');
-    (certain && blank && number && apart && !name.is_empty()).then_some(start..name.end)
+    if !blank || !number || !apart || name.is_empty() {
+        return None;
+    }
+    let shown = &line[name.clone()];
+    let certain = end < text.len() || shown == b"[unknown]" || shown.windows(3).any(|w| w == b"+0x");
+    certain.then_some(start..name.end)
 }
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
