@@ -1,6 +1,7 @@
 //! What fuzz targets check.
 
 use camino::Utf8Path;
+use goldtrace::dtl::{read_dump, read_script};
 use goldtrace::golden::{Bindings, Comparison, Edit, Facts, Golden, HEAD, Pattern, compare, split_lines};
 use goldtrace::normalise::{Format, Piece};
 
@@ -75,7 +76,7 @@ fn told_once(found: &Comparison, golden: &Golden, lines: usize) {
             Edit::Missing { golden } => (Some(golden), None),
             Edit::Unexpected { capture } | Edit::Passed { capture } => (None, Some(capture)),
         };
-        assert!(of_golden.is_none_or(|line| (2..=golden.lines.len()).contains(&line)), "{edit:?}");
+        assert!(of_golden.is_none_or(|line| (2..=golden.text.count()).contains(&line)), "{edit:?}");
         if let Some(line) = of_capture {
             told += 1;
             assert_eq!(line, told, "{edit:?}");
@@ -102,4 +103,13 @@ fn of_itself(capture: &[u8], format: Format, facts: &Facts) {
     let end: &[u8] = if unfinished { b"\n" } else { b"" };
     let longer = [capture, end, b"one more\n"].concat();
     assert!(!compare(&golden, &longer, format, facts, &mut Bindings::new()).same_shape);
+}
+
+/// Both readers of the dispatch trace log take any bytes: what they refuse, they place.
+pub fn dispatch_log(data: &[u8]) {
+    let lines = data.split(|b| *b == b'\n').count();
+    let errors = [read_script(data).err(), read_dump(data).err()];
+    for error in errors.into_iter().flatten() {
+        assert!((1..=lines).contains(&error.line), "{error}");
+    }
 }

@@ -1,6 +1,8 @@
 //! A golden against a capture.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::thread;
 
 use super::align::{Alignment, Lines, Program, align};
 use super::bindings::{Bindings, Conflict, Place};
@@ -58,19 +60,34 @@ impl Comparison {
     }
 }
 
+/// A shorter text is split by one thread.
+const BYTES_WORTH_A_THREAD: usize = 1 << 22;
+
 /// The lines of a capture without their ends, and whether the last one has none.
 pub fn split_lines(capture: &[u8]) -> (Vec<&[u8]>, bool) {
+    let middle = memchr::memchr(b'\n', &capture[capture.len() / 2..]).map(|at| capture.len() / 2 + at + 1);
+    let lines = match middle {
+        Some(middle) if capture.len() >= BYTES_WORTH_A_THREAD => thread::scope(|scope| {
+            let (first, second) = capture.split_at(middle);
+            let second = scope.spawn(|| lines_of(second));
+            let mut lines = lines_of(first);
+            lines.append(&mut second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            lines
+        }),
+        _ => lines_of(capture),
+    };
+    (lines, !capture.is_empty() && !capture.ends_with(b"\n"))
+}
+
+fn lines_of(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut start = 0;
-    for end in memchr::memchr_iter(b'\n', capture) {
-        lines.push(&capture[start..end]);
+    for end in memchr::memchr_iter(b'\n', text) {
+        lines.push(&text[start..end]);
         start = end + 1;
     }
-    let unfinished = start < capture.len();
-    if unfinished {
-        lines.push(&capture[start..]);
-    }
-    (lines, unfinished)
+    lines.extend(Some(&text[start..]).filter(|last| !last.is_empty()));
+    lines
 }
 
 /// Fewer lines are no work worth a thread.
@@ -97,9 +114,14 @@ fn broken_rules(
 
 /// Lines that `#@ unordered by /re/` takes in another order than the golden's, among those in which
 /// the expression finds the same text.
-fn out_of_order(golden: &Golden, edits: &[Edit], texts: &[&[u8]]) -> Vec<Violation> {
+fn out_of_order(
+    golden: &Golden,
+    streams: &[(RangeInclusive<usize>, &Expression)],
+    edits: &[Edit],
+    texts: &[&[u8]],
+) -> Vec<Violation> {
     let mut found = Vec::new();
-    for (range, by) in golden.streams() {
+    for (range, by) in streams {
         let mut last: BTreeMap<&[u8], usize> = BTreeMap::new();
         for edit in edits {
             let Edit::Same { golden: row, capture } = *edit else { continue };
@@ -139,7 +161,7 @@ pub fn compare(
     let (violations, Alignment { edits, named, same_shape }) = if texts.len() < LINES_WORTH_A_THREAD {
         (broken(), align(&program, &lines))
     } else {
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let violations = scope.spawn(broken);
             let alignment = align(&program, &lines);
             let violations = violations.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -147,7 +169,7 @@ pub fn compare(
         })
     };
     let mut violations = violations;
-    violations.extend(out_of_order(golden, &edits, &texts));
+    violations.extend(out_of_order(golden, &selected.streams, &edits, &texts));
     let mut conflicts = Vec::new();
     for (row, line) in named {
         let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
@@ -260,6 +282,18 @@ mod tests {
         assert_eq!(lines(""), (vec![], false));
         assert_eq!(lines("\n"), (vec![""], false));
         assert_eq!(lines("a\r\n\nb"), (vec!["a\r", "", "b"], true));
+    }
+
+    #[test]
+    fn a_long_text_has_the_lines_of_its_halves() {
+        for end in ["", "\n", "\n\n", "\nx"] {
+            let text = format!("{}{end}", "0123456789\n\n".repeat(BYTES_WORTH_A_THREAD / 12 + 1));
+            let (lines, unfinished) = split_lines(text.as_bytes());
+            assert_eq!(unfinished, end == "\nx");
+            assert!(lines == lines_of(text.as_bytes()), "{end:?}");
+        }
+        let one = "x".repeat(BYTES_WORTH_A_THREAD);
+        assert_eq!(split_lines(one.as_bytes()), (vec![one.as_bytes()], true));
     }
 
     #[test]

@@ -135,7 +135,30 @@ impl fmt::Display for Nanoseconds {
     }
 }
 
+/// The holes of tokens without a name.
+static UNNAMED: [Hole; KINDS.len()] = {
+    const fn unnamed(kind: TokenKind) -> Hole {
+        Hole::Token { kind, name: None }
+    }
+    [
+        unnamed(TokenKind::Ptr),
+        unnamed(TokenKind::Pid),
+        unnamed(TokenKind::Cpu),
+        unnamed(TokenKind::Ts),
+        unnamed(TokenKind::Comm),
+        unnamed(TokenKind::Sym),
+        unnamed(TokenKind::Number),
+        unnamed(TokenKind::Hex),
+    ]
+};
+
 impl Hole {
+    /// `{{KIND}}`
+    pub fn unnamed(kind: TokenKind) -> &'static Hole {
+        // In the order of the kinds, which a test holds it to.
+        &UNNAMED[kind as usize]
+    }
+
     /// Read what stands between `{{` and `}}`.
     ///
     /// # Errors
@@ -312,6 +335,13 @@ pub(super) mod tests {
         #[test]
         fn any_text_is_a_hole_or_a_fault(text in ".{0,30}") {
             let _ = Hole::parse(&text);
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_unnamed_hole() {
+        for (word, kind) in KINDS {
+            assert_eq!(*Hole::unnamed(kind), Hole::Token { kind, name: None }, "{word}");
         }
     }
 

@@ -26,6 +26,6 @@ pub use compare::{Comparison, Edit, compare, split_lines};
 pub use condition::{ARCHS, Condition, FEATURES, Facts, Relation};
 pub use head::{HEAD, Head};
 pub use hole::{Hole, Namespace, Nanoseconds, Operand};
-pub use pattern::{Pattern, Segment};
+pub use pattern::{Pattern, PatternBuilder, Segment};
 pub use text::Text;
 pub use tree::{Expression, Golden, Node, NodeKind};

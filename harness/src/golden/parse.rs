@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 use super::condition::Condition;
 use super::head::Head;
 use super::hole::Namespace;
-use super::pattern::Pattern;
+use super::pattern::{Pattern, PatternBuilder};
 use super::text::Text;
 use super::tree::{Expression, Golden, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
@@ -28,7 +28,13 @@ impl Golden {
         let text = String::from_utf8(bytes.into())
             .map_err(|error| vec![not_utf8(file, error.as_bytes(), error.utf8_error().valid_up_to())])?;
         let text = Text::new(text);
-        let mut parser = Parser { file, text: &text, faults: Vec::new(), names: BTreeMap::new() };
+        let mut parser = Parser {
+            file,
+            text: &text,
+            faults: Vec::new(),
+            names: BTreeMap::new(),
+            builder: PatternBuilder::default(),
+        };
         let head = parser.head();
         if let Some(last) = text.unfinished() {
             let at = text.count();
@@ -75,10 +81,12 @@ struct Parser<'a> {
     faults: Vec<Diagnostic>,
     /// The kind of each name, and where it was seen first.
     names: BTreeMap<String, (Namespace, usize)>,
+    builder: PatternBuilder,
 }
 
 /// What the parse of a directive leaves to be done.
 enum Step {
+    Line(Pattern),
     Node(NodeKind),
     Open(OpenKind),
     Else,
@@ -137,7 +145,7 @@ impl Parser<'_> {
                             });
                             continue;
                         }
-                        None => Step::Node(NodeKind::Line(pattern)),
+                        None => Step::Line(pattern),
                     }
                 }
                 Some(directive) => {
@@ -177,8 +185,18 @@ impl Parser<'_> {
         // Blocks that are matched as a whole hold lines only.
         let block = open.iter().rev().find(|o| !matches!(o.kind, OpenKind::If { .. })).map(|o| o.kind.name());
         match step {
+            Step::Line(pattern) => {
+                let nodes = open.last_mut().map_or(top, |open| &mut open.nodes);
+                match nodes.last_mut() {
+                    Some(Node { end, kind: NodeKind::Lines(patterns), .. }) if *end + 1 == at => {
+                        patterns.push(pattern);
+                        *end = at;
+                    }
+                    _ => nodes.push(Node { line: at, end: at, kind: NodeKind::Lines(vec![pattern]) }),
+                }
+            }
             Step::Node(kind) => {
-                if let (Some(block), false) = (block, matches!(kind, NodeKind::Line(_))) {
+                if let Some(block) = block {
                     let message = format!("a `{block}` holds lines only");
                     return self.whole_line(at, &message, None);
                 }
@@ -228,7 +246,7 @@ impl Parser<'_> {
     }
 
     fn pattern(&mut self, at: usize, text: &str) -> Option<Pattern> {
-        let pattern = match Pattern::parse(text) {
+        let pattern = match Pattern::parse_with(text, &mut self.builder) {
             Ok(pattern) => pattern,
             Err(fault) => {
                 self.fault(at, fault.at..fault.at + fault.length, &fault.message, fault.help.as_deref());

@@ -7,19 +7,83 @@ use super::hole::{Hole, Operand};
 use crate::normalise::{Token, TokenKind, number};
 
 /// A piece of a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Segment {
-    /// Text that must be there as it stands.
-    Literal(String),
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Segment<'p> {
+    /// Text that must be there as it stands. Never empty.
+    Literal(&'p str),
     /// A hole.
-    Hole(Hole),
+    Hole(&'p Hole),
 }
 
 /// One line of a golden.
+///
+/// A long golden is a million of these, and a comparison walks through all of them, so that one is
+/// small and stands in few places of memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
-    /// Its pieces; two literals never stand side by side.
-    pub segments: Vec<Segment>,
+    /// All literal text.
+    text: Box<str>,
+    /// Holes in the text, in order.
+    places: Box<[Place]>,
+}
+
+/// A hole, `at` so many bytes of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// A token of a kind, without a name.
+    Token { at: u32, kind: TokenKind },
+    /// Any other hole.
+    Other { at: u32, hole: Box<Hole> },
+}
+
+impl Place {
+    fn at(&self) -> usize {
+        match self {
+            Place::Token { at, .. } | Place::Other { at, .. } => *at as usize,
+        }
+    }
+
+    fn hole(&self) -> &Hole {
+        match self {
+            Place::Token { kind, .. } => Hole::unnamed(*kind),
+            Place::Other { hole, .. } => hole,
+        }
+    }
+}
+
+/// A pattern in the making. It can make one after the other.
+#[derive(Debug, Default)]
+pub struct PatternBuilder {
+    text: String,
+    places: Vec<Place>,
+}
+
+impl PatternBuilder {
+    /// Add literal text.
+    pub fn literal(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Add a hole.
+    pub fn hole(&mut self, hole: Hole) {
+        let at = u32::try_from(self.text.len()).expect("a line is shorter than 4 GiB");
+        self.places.push(match hole {
+            Hole::Token { kind, name: None } => Place::Token { at, kind },
+            hole => Place::Other { at, hole: Box::new(hole) },
+        });
+    }
+
+    /// The pattern of what was added since the last one.
+    pub fn take(&mut self) -> Pattern {
+        let pattern = Pattern { text: self.text.as_str().into(), places: self.places.drain(..).collect() };
+        self.clear();
+        pattern
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.places.clear();
+    }
 }
 
 /// A fault in a line, at a byte offset, with the length of the text at fault.
@@ -41,34 +105,39 @@ const LITERAL_DIRECTIVE: &str = "{{lit:#@ }}";
 impl Pattern {
     /// The pattern that matches exactly this text.
     pub fn literal(text: &str) -> Pattern {
-        let segments = if text.is_empty() { Vec::new() } else { vec![Segment::Literal(text.to_owned())] };
-        Pattern { segments }
+        let mut builder = PatternBuilder::default();
+        builder.literal(text);
+        builder.take()
     }
 
     /// Read a line.
+    #[cfg(test)]
     pub(super) fn parse(line: &str) -> Result<Pattern, PatternFault> {
-        // A long golden is held as pieces: each takes what it needs.
-        let mut segments: Vec<Segment> = Vec::with_capacity(2 * line.matches(OPEN).count() + 1);
-        let mut literal = String::new();
+        Pattern::parse_with(line, &mut PatternBuilder::default())
+    }
+
+    /// Read a line, with a builder for whoever reads one line after the other.
+    pub(super) fn parse_with(line: &str, builder: &mut PatternBuilder) -> Result<Pattern, PatternFault> {
+        builder.clear();
         let mut rest_at = None;
         let mut at = 0;
         if line.starts_with(LITERAL_DIRECTIVE) {
-            literal.push_str("#@ ");
+            builder.literal("#@ ");
             at = LITERAL_DIRECTIVE.len();
         }
-        while let Some(found) = line[at..].find(OPEN) {
+        while let Some(found) = pair(b'{', &line[at..]) {
             let mut open = at + found;
             // Of `{{{n}}` the first brace is text.
             while line[open + OPEN.len()..].starts_with('{') {
                 open += 1;
             }
-            literal.push_str(&line[at..open]);
+            builder.literal(&line[at..open]);
             if line[open..].starts_with(LITERAL_OPEN) {
-                literal.push_str(OPEN);
+                builder.literal(OPEN);
                 at = open + LITERAL_OPEN.len();
                 continue;
             }
-            let Some(length) = line[open..].find(CLOSE) else {
+            let Some(length) = pair(b'}', &line[open..]) else {
                 return Err(PatternFault {
                     at: open,
                     length: line.len() - open,
@@ -90,112 +159,147 @@ impl Pattern {
                 return Err(fault("text that needs no `lit:`".to_owned(), Some(help)));
             }
             let hole = Hole::parse(inside).map_err(|(message, help)| fault(message, help))?;
-            if hole == Hole::Rest && rest_at.replace(open).is_some() {
+            if matches!(hole, Hole::Rest) && rest_at.replace(open).is_some() {
                 return Err(fault(
                     "a second `{{..}}` in the line: where the first ends is not told".to_owned(),
                     None,
                 ));
             }
-            push_literal(&mut segments, &mut literal);
-            segments.push(Segment::Hole(hole));
+            builder.hole(hole);
             at = open + length + CLOSE.len();
         }
-        literal.push_str(&line[at..]);
-        push_literal(&mut segments, &mut literal);
-        Ok(Pattern { segments })
+        builder.literal(&line[at..]);
+        Ok(builder.take())
+    }
+
+    /// The pieces of the line, in order. Two literals never stand side by side.
+    pub fn segments(&self) -> impl Iterator<Item = Segment<'_>> {
+        let literal = |start: usize, end: usize| {
+            Some(&self.text[start..end]).filter(|text| !text.is_empty()).map(Segment::Literal)
+        };
+        let mut start = 0;
+        let before = self.places.iter().flat_map(move |place| {
+            let text = literal(std::mem::replace(&mut start, place.at()), place.at());
+            text.into_iter().chain([Segment::Hole(place.hole())])
+        });
+        let last = self.places.last().map_or(0, Place::at);
+        before.chain(literal(last, self.text.len()))
     }
 
     /// The text of a pattern without holes.
     pub fn as_literal(&self) -> Option<&[u8]> {
-        match self.segments.as_slice() {
-            [] => Some(b""),
-            [Segment::Literal(text)] => Some(text.as_bytes()),
-            _ => None,
-        }
+        self.places.is_empty().then_some(self.text.as_bytes())
     }
 
     /// The text before the first hole.
     pub fn literal_start(&self) -> &str {
-        match self.segments.first() {
-            Some(Segment::Literal(text)) => text,
-            _ => "",
-        }
+        &self.text[..self.places.first().map_or(self.text.len(), Place::at)]
     }
 
     /// The holes, in order.
     pub fn holes(&self) -> impl Iterator<Item = &Hole> {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Hole(hole) => Some(hole),
-            Segment::Literal(_) => None,
-        })
+        self.places.iter().map(Place::hole)
     }
 
     /// Whether a hole binds a name or refers to one.
     pub fn has_names(&self) -> bool {
-        self.holes().any(|hole| hole.binds().or(hole.uses()).is_some())
+        let named = |hole: &Hole| hole.binds().or(hole.uses()).is_some();
+        self.places.iter().any(|place| matches!(place, Place::Other { hole, .. } if named(hole)))
     }
 
     /// Whether the line has the pattern's shape: its literal text, and in each hole something of
     /// the right kind. Names are left aside.
     pub fn matches(&self, line: &[u8], tokens: &[Token]) -> bool {
-        self.walk(line, tokens, |_, _| ())
+        self.walk(line, tokens, |_| ())
     }
 
     /// What stands in each hole of a line that has the pattern's shape, as spans of the line, in
     /// order; `None` when it has not.
     pub fn held(&self, line: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
         let mut held = Vec::new();
-        self.walk(line, tokens, |_, span| held.push(span)).then_some(held)
+        self.walk(line, tokens, |span| held.push(span)).then_some(held)
     }
 
-    fn walk(&self, line: &[u8], tokens: &[Token], mut visit: impl FnMut(&Hole, Range<usize>)) -> bool {
-        let Some((start, after)) = walk_from(&self.segments, 0, line, tokens, &mut visit) else {
-            return false;
+    fn walk(&self, line: &[u8], tokens: &[Token], mut visit: impl FnMut(Range<usize>)) -> bool {
+        let all = Remaining { text: self.text.as_bytes(), from: 0, places: &self.places };
+        let (start, after) = match all.walk(0, line, tokens, &mut visit) {
+            Some(Walked::ToRest(start, after)) => (start, after),
+            Some(Walked::ToEnd(end)) => return end == line.len(),
+            None => return false,
         };
-        let Some((_, after)) = after.split_first() else { return start == line.len() };
         // What follows must reach the line's end: the first place from which it does is taken.
-        let end = match after {
-            [] => Some(line.len()),
-            [Segment::Literal(text)] => line
-                .len()
-                .checked_sub(text.len())
-                .filter(|at| *at >= start && line.ends_with(text.as_bytes())),
-            _ => (start..=line.len())
-                .find(|at| walk_from(after, *at, line, tokens, &mut |_, _| ()) == Some((line.len(), &[]))),
+        let end = match after.places {
+            [] => {
+                let text = &after.text[after.from..];
+                line.len().checked_sub(text.len()).filter(|at| *at >= start && line.ends_with(text))
+            }
+            _ => (start..=line.len()).find(|at| {
+                let walked = after.walk(*at, line, tokens, &mut |_| ());
+                matches!(walked, Some(Walked::ToEnd(end)) if end == line.len())
+            }),
         };
         let Some(end) = end else { return false };
-        visit(&Hole::Rest, start..end);
-        walk_from(after, end, line, tokens, &mut visit);
+        visit(start..end);
+        after.walk(end, line, tokens, &mut visit);
         true
     }
 }
 
-/// Match pieces one after the other from `at` on, up to a `{{..}}`: where the last one ends, and the
-/// pieces from the `{{..}}` on.
-fn walk_from<'s>(
-    segments: &'s [Segment],
-    mut at: usize,
-    line: &[u8],
-    tokens: &[Token],
-    visit: &mut impl FnMut(&Hole, Range<usize>),
-) -> Option<(usize, &'s [Segment])> {
-    for (index, segment) in segments.iter().enumerate() {
-        match segment {
-            Segment::Hole(Hole::Rest) => return Some((at, &segments[index..])),
-            Segment::Literal(text) => {
-                if !line[at..].starts_with(text.as_bytes()) {
-                    return None;
-                }
-                at += text.len();
-            }
-            Segment::Hole(hole) => {
-                let end = hole_end(hole, at, line, tokens)?;
-                visit(hole, at..end);
-                at = end;
-            }
+/// What of a pattern has not been matched yet: its text from a byte on, and its holes.
+#[derive(Clone, Copy)]
+struct Remaining<'p> {
+    text: &'p [u8],
+    from: usize,
+    places: &'p [Place],
+}
+
+/// How far a walk came.
+enum Walked<'p> {
+    /// All of the pattern matches up to this byte of the line.
+    ToEnd(usize),
+    /// What stands before a `{{..}}` matches up to this byte of the line; and what stands behind it.
+    ToRest(usize, Remaining<'p>),
+}
+
+impl<'p> Remaining<'p> {
+    /// Match literals and holes one after the other from `at` on, up to a `{{..}}`.
+    fn walk(
+        self,
+        mut at: usize,
+        line: &[u8],
+        tokens: &[Token],
+        visit: &mut impl FnMut(Range<usize>),
+    ) -> Option<Walked<'p>> {
+        let Remaining { text, mut from, places } = self;
+        for (index, place) in places.iter().enumerate() {
+            at = literal_end(&text[from..place.at()], at, line)?;
+            from = place.at();
+            let end = match place {
+                Place::Token { kind, .. } => token_end(*kind, at, line, tokens)?,
+                Place::Other { hole, .. } => match **hole {
+                    Hole::Rest => {
+                        let after = Remaining { text, from, places: &places[index + 1..] };
+                        return Some(Walked::ToRest(at, after));
+                    }
+                    ref hole => hole_end(hole, at, line, tokens)?,
+                },
+            };
+            visit(at..end);
+            at = end;
         }
+        literal_end(&text[from..], at, line).map(Walked::ToEnd)
     }
-    Some((at, &[]))
+}
+
+/// Where a text that begins at `at` ends.
+fn literal_end(text: &[u8], at: usize, line: &[u8]) -> Option<usize> {
+    line[at..].starts_with(text).then_some(at + text.len())
+}
+
+/// Where the first of two such bytes in a row is.
+fn pair(byte: u8, text: &str) -> Option<usize> {
+    let text = text.as_bytes();
+    memchr::memchr_iter(byte, text).find(|at| text.get(at + 1) == Some(&byte))
 }
 
 /// Where what stands in a hole that begins at `at` ends.
@@ -238,21 +342,13 @@ fn bare_number_end(at: usize, line: &[u8]) -> Option<usize> {
         .then_some(end)
 }
 
-fn push_literal(segments: &mut Vec<Segment>, literal: &mut String) {
-    if !literal.is_empty() {
-        segments.push(Segment::Literal(literal.clone()));
-        literal.clear();
-    }
-}
-
 impl fmt::Display for Pattern {
     /// The line as a golden has it; what [`Pattern::parse`] reads back.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, segment) in self.segments.iter().enumerate() {
+        for (at, segment) in self.segments().enumerate() {
             match segment {
                 Segment::Hole(hole) => write!(f, "{hole}")?,
-                Segment::Literal(text) => {
-                    let mut text = text.as_str();
+                Segment::Literal(mut text) => {
                     if let Some(rest) = text.strip_prefix("#@ ").filter(|_| at == 0) {
                         f.write_str(LITERAL_DIRECTIVE)?;
                         text = rest;
@@ -348,19 +444,19 @@ pub(super) mod tests {
     /// Any pattern that parsing can give.
     pub(crate) fn pattern() -> impl Strategy<Value = Pattern> {
         let segment = prop_oneof![
-            "[ -~]{1,12}".prop_map(Segment::Literal),
-            "(#@ )?[{}#@: a]{1,6}".prop_map(Segment::Literal),
-            hole().prop_map(Segment::Hole),
+            "[ -~]{1,12}".prop_map(Ok),
+            "(#@ )?[{}#@: a]{1,6}".prop_map(Ok),
+            hole().prop_map(Err),
         ];
-        prop::collection::vec(segment, 0..6).prop_map(|all| {
-            let mut segments: Vec<Segment> = Vec::new();
+        prop::collection::vec(segment, 0..6).prop_map(|all: Vec<Result<String, Hole>>| {
+            let mut builder = PatternBuilder::default();
             for segment in all {
-                match (segments.last_mut(), segment) {
-                    (Some(Segment::Literal(last)), Segment::Literal(more)) => last.push_str(&more),
-                    (_, segment) => segments.push(segment),
+                match segment {
+                    Ok(text) => builder.literal(&text),
+                    Err(hole) => builder.hole(hole),
                 }
             }
-            Pattern { segments }
+            builder.take()
         })
     }
 

@@ -19,7 +19,7 @@ impl fmt::Display for NodeKind {
     /// All lines of the part, each with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NodeKind::Line(pattern) => writeln!(f, "{pattern}"),
+            NodeKind::Lines(patterns) => patterns.iter().try_for_each(|pattern| writeln!(f, "{pattern}")),
             NodeKind::Optional { reason, pattern } => writeln!(f, "#@ optional \"{reason}\"\n{pattern}"),
             NodeKind::If { condition, then, otherwise } => {
                 writeln!(f, "#@ if {condition}")?;
@@ -82,31 +82,27 @@ pub(super) mod tests {
             let whole = format!("#@ golden v1\n{text}\n");
             Golden::parse(Utf8Path::new("g"), whole.as_bytes())
                 .ok()
-                .map(|_| NodeKind::Line(anonymous(pattern)))
+                .map(|_| NodeKind::Lines(vec![anonymous(pattern)]))
         })
     }
 
     /// Names that another line may use for another kind are dropped.
     fn anonymous(pattern: Pattern) -> Pattern {
-        use super::super::{Hole, Segment};
-        let segments = pattern.segments.into_iter().filter(|segment| match segment {
-            Segment::Hole(hole) => hole.uses().is_none() && *hole != Hole::Rest,
-            Segment::Literal(_) => true,
-        });
-        let mut merged: Vec<Segment> = Vec::new();
-        for segment in segments {
-            match (merged.last_mut(), segment) {
-                (Some(Segment::Literal(last)), Segment::Literal(more)) => last.push_str(&more),
-                (_, Segment::Hole(Hole::Token { kind, .. })) => {
-                    merged.push(Segment::Hole(Hole::Token { kind, name: None }));
+        use super::super::{Hole, PatternBuilder, Segment};
+        let mut builder = PatternBuilder::default();
+        for segment in pattern.segments() {
+            match segment {
+                Segment::Literal(text) => builder.literal(text),
+                Segment::Hole(Hole::Rest) => {}
+                Segment::Hole(Hole::Token { kind, .. }) => {
+                    builder.hole(Hole::Token { kind: *kind, name: None })
                 }
-                (_, Segment::Hole(Hole::Word { .. })) => {
-                    merged.push(Segment::Hole(Hole::Word { name: None }))
-                }
-                (_, segment) => merged.push(segment),
+                Segment::Hole(Hole::Word { .. }) => builder.hole(Hole::Word { name: None }),
+                Segment::Hole(hole) if hole.uses().is_none() => builder.hole(hole.clone()),
+                Segment::Hole(_) => {}
             }
         }
-        Pattern { segments: merged }
+        builder.take()
     }
 
     fn node(kind: NodeKind) -> Node {

@@ -1,5 +1,7 @@
 //! What a golden expects of one guest: its conditions decided, its blocks in a row.
 
+use std::ops::RangeInclusive;
+
 use super::condition::Facts;
 use super::pattern::Pattern;
 use super::tree::{Expression, Golden, Node, NodeKind};
@@ -15,8 +17,11 @@ pub(super) struct Row<'g> {
 /// A part of what is expected.
 #[derive(Debug, Clone)]
 pub(super) enum Slot<'g> {
-    /// Lines one after the other, as nodes that are lines.
-    Lines(&'g [Node]),
+    /// Lines one after the other, from one of the golden's on.
+    Lines {
+        line: usize,
+        patterns: &'g [Pattern],
+    },
     Optional(Row<'g>),
     Any {
         line: usize,
@@ -38,6 +43,8 @@ pub(super) struct Selected<'g> {
     pub(super) slots: Vec<Slot<'g>>,
     /// Lines that must not be there, with the golden's lines that say so.
     pub(super) absent: Vec<(usize, &'g Expression)>,
+    /// The lines of each `#@ unordered by /re/`, with its expression.
+    pub(super) streams: Vec<(RangeInclusive<usize>, &'g Expression)>,
 }
 
 /// Decide the conditions of a golden for a guest.
@@ -48,10 +55,9 @@ pub(super) fn select<'g>(golden: &'g Golden, facts: &Facts) -> Selected<'g> {
 }
 
 fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
-    for run in nodes.chunk_by(|a, b| row(a).is_some() && row(b).is_some()) {
-        let [Node { line, kind, .. }, ..] = run else { continue };
+    for Node { line, end, kind } in nodes {
         match kind {
-            NodeKind::Line(_) => selected.slots.push(Slot::Lines(run)),
+            NodeKind::Lines(patterns) => selected.slots.push(Slot::Lines { line: *line, patterns }),
             NodeKind::Optional { pattern, .. } => {
                 selected.slots.push(Slot::Optional(Row { line: line + 1, pattern }));
             }
@@ -66,7 +72,8 @@ fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
                     selected.slots.push(Slot::Repeat { least: *least, rows });
                 }
             }
-            NodeKind::Unordered { block, .. } => {
+            NodeKind::Unordered { by, block } => {
+                selected.streams.extend(by.iter().map(|by| (*line..=*end, by)));
                 let rows = rows(block, facts);
                 if !rows.is_empty() {
                     selected.slots.push(Slot::Unordered { rows });
@@ -93,17 +100,15 @@ fn any(line: usize, least: usize, most: Option<usize>, selected: &mut Selected<'
 fn rows<'g>(block: &'g [Node], facts: &Facts) -> Vec<Row<'g>> {
     let mut selected = Selected::default();
     add(block, facts, &mut selected);
-    let rows = |slot| match slot {
-        Slot::Lines(nodes) => nodes,
-        _ => &[],
+    let slots = selected.slots.iter();
+    let lines = |slot: &Slot<'g>| match slot {
+        Slot::Lines { line, patterns } => Some((*line, *patterns)),
+        _ => None,
     };
-    selected.slots.into_iter().flat_map(rows).filter_map(row).collect()
+    slots.filter_map(lines).flat_map(|(line, patterns)| rows_from(line, patterns)).collect()
 }
 
-/// The row of a node that is a line.
-pub(super) fn row(node: &Node) -> Option<Row<'_>> {
-    match &node.kind {
-        NodeKind::Line(pattern) => Some(Row { line: node.line, pattern }),
-        _ => None,
-    }
+/// The rows of lines one after the other.
+pub(super) fn rows_from<'g>(line: usize, patterns: &'g [Pattern]) -> impl Iterator<Item = Row<'g>> + use<'g> {
+    (line..).zip(patterns).map(|(line, pattern)| Row { line, pattern })
 }

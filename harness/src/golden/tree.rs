@@ -1,7 +1,5 @@
 //! A golden as it is written: lines and blocks.
 
-use std::ops::RangeInclusive;
-
 use camino::Utf8PathBuf;
 use regex::bytes::Regex;
 
@@ -37,8 +35,8 @@ pub struct Node {
 /// What a part of a golden is.
 #[derive(Debug, Clone)]
 pub enum NodeKind {
-    /// A line of the capture.
-    Line(Pattern),
+    /// Lines of the capture, one after the other.
+    Lines(Vec<Pattern>),
     /// A line that may be missing: `#@ optional "reason"` stands in the line before.
     Optional {
         /// Why it may be missing.
@@ -98,29 +96,10 @@ impl Golden {
     }
 }
 
-impl Golden {
-    /// The lines of each `#@ unordered by /re/`, with its expression.
-    pub(super) fn streams(&self) -> Vec<(RangeInclusive<usize>, &Expression)> {
-        let mut found = Vec::new();
-        let mut open: Vec<&Node> = self.nodes.iter().collect();
-        while let Some(node) = open.pop() {
-            match &node.kind {
-                NodeKind::Unordered { by: Some(by), .. } => found.push((node.line..=node.end, by)),
-                NodeKind::If { then, otherwise, .. } => {
-                    open.extend(then);
-                    open.extend(otherwise.iter().flatten());
-                }
-                _ => {}
-            }
-        }
-        found
-    }
-}
-
 fn collect<'g>(nodes: &'g [Node], found: &mut Vec<(usize, &'g Pattern)>) {
     for node in nodes {
         match &node.kind {
-            NodeKind::Line(pattern) => found.push((node.line, pattern)),
+            NodeKind::Lines(patterns) => found.extend((node.line..).zip(patterns)),
             // The directive stands in a line of its own, before its pattern's.
             NodeKind::Optional { pattern, .. } => found.push((node.line + 1, pattern)),
             NodeKind::If { then, otherwise, .. } => {

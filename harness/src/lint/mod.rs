@@ -114,7 +114,7 @@ fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], faults: &mut Vec<
             NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => {
                 unselected(golden, block, archs, faults);
             }
-            NodeKind::Line(_) | NodeKind::Optional { .. } | NodeKind::Any { .. } | NodeKind::Absent(_) => {}
+            NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any { .. } | NodeKind::Absent(_) => {}
         }
     }
 }

@@ -113,7 +113,8 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
         found.extend(head.thread.map(|span| Token::new(span, TokenKind::Pid)));
         found.extend(head.cpu.map(|span| Token::new(span, TokenKind::Cpu)));
         found.push(Token::new(head.time, TokenKind::Ts));
-        text = head.text;
+        // What looks like a hashed pointer or an address may be the timebase: it is read once.
+        text = timebase.as_ref().map_or(head.text, |span| span.end);
         found.extend(timebase.map(|span| Token::new(span, TokenKind::Ts)));
     }
     let place = place(line, text);
@@ -122,11 +123,11 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
     found.extend(place.map(|span| Token::new(span, TokenKind::Sym)));
 }
 
-/// The timebase of a dispatch, whose text is at `from`.
+/// The timebase of a dispatch, whose text is at `from`. A blank follows it.
 fn timebase(line: &[u8], from: usize) -> Option<Range<usize>> {
     let mut cursor = Cursor::new(line, from);
     cursor.eat(b"timebase: ")?;
-    cursor.digits()
+    cursor.digits().filter(|_| matches!(cursor.rest(), [] | [b' ', ..]))
 }
 
 /// The place in code at the end of a line: an address in sixteen columns, a blank and a name, and
@@ -138,8 +139,6 @@ fn place(line: &[u8], from: usize) -> Option<Range<usize>> {
         _ => text.len(),
     };
     let name = from + run_start(text, end, |b| b != b' ')..from + end;
-    let shown = &line[name.clone()];
-    let certain = end < text.len() || shown == b"[unknown]" || shown.windows(3).any(|w| w == b"+0x");
     let column = blank_before(line, name.start)?;
     let start = column.checked_sub(ADDRESS).filter(|start| *start >= from)?;
     let digits = run_start(&line[start..], ADDRESS, is_hex);
@@ -147,7 +146,12 @@ fn place(line: &[u8], from: usize) -> Option<Range<usize>> {
     // The column is filled with blanks, so leading zeros are some other number's.
     let number = digits == ADDRESS - 1 || (digits < ADDRESS && line[start + digits] != b'0');
     let apart = start == from || matches!(line[start - 1], b' ' | b'\t');
-    (certain && blank && number && apart && !name.is_empty()).then_some(start..name.end)
+    if !blank || !number || !apart || name.is_empty() {
+        return None;
+    }
+    let shown = &line[name.clone()];
+    let certain = end < text.len() || shown == b"[unknown]" || shown.windows(3).any(|w| w == b"+0x");
+    certain.then_some(start..name.end)
 }
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
@@ -210,6 +214,22 @@ mod tests {
             ),
             "waiting_to_ready_time:9, processor_id: 202 <sym:c0000000000f8094 plpar_hcall+0x18> ([kernel.kallsyms])"
         );
+    }
+
+    #[test]
+    fn a_timebase_is_no_pointer_and_no_address() {
+        let head = "            perf       7 [001]     3.000001: vpa-dtl: timebase:";
+        let of = |rest: &str| {
+            let line = shown(&format!("{head}{rest}"));
+            line.split_once("timebase:").map(|(_, rest)| rest.to_owned())
+        };
+        assert_eq!(of(" 0000000012345678").as_deref(), Some(" <ts:0000000012345678>"));
+        assert_eq!(
+            of(" 1234567812345678 a+0x1 (b)").as_deref(),
+            Some(" <ts:1234567812345678> <sym:a+0x1> (b)")
+        );
+        assert_eq!(of(" 12 a+0x1").as_deref(), Some(" <ts:12> <sym:a+0x1>"));
+        assert_eq!(of(" 12a").as_deref(), Some(" 12a"));
     }
 
     #[test]

@@ -43,6 +43,9 @@ struct Measured {
     compare: f64,
     /// What the comparison took at its peak, beyond the golden and the capture in memory.
     memory: u64,
+    /// What the whole process took at its peak: the golden as text and as patterns, the capture, and
+    /// the comparison.
+    whole: u64,
     passes: bool,
     same: usize,
     missing: usize,
@@ -88,6 +91,7 @@ impl CompareBench {
         drop(lines);
 
         let sizes = [std::fs::metadata(&golden)?.len(), std::fs::metadata(&original)?.len()];
+        let multiple = |bytes: u64| bytes as f64 / (sizes[0] + sizes[1]) as f64;
         anstream::println!(
             "{} lines, a golden of {:.1} MB and a capture of {:.1} MB; median of {} (min, max)",
             self.lines,
@@ -96,13 +100,14 @@ impl CompareBench {
             self.rounds
         );
         anstream::println!(
-            "{:24} {:>24} {:>8} {:>24} {:>8} {:>7}  lines missing, unexpected",
+            "{:24} {:>24} {:>8} {:>24} {:>8} {:>7} {:>7}  lines missing, unexpected",
             "capture",
             "compare (s)",
             "MB/s",
             "diff -u (s)",
             "ratio",
-            "memory"
+            "memory",
+            "whole"
         );
         let mut parse = Vec::new();
         let rows = [("matching", same), ("100 lines changed", changed), ("10,000 lines reversed", reversed)];
@@ -128,18 +133,22 @@ impl CompareBench {
             );
             let (our, their) = (median(&mut ours), median(&mut theirs));
             anstream::println!(
-                "{name:24} {:>24} {:>8.0} {:>24} {:>8.2} {:>6.2}x  {}, {}",
+                "{name:24} {:>24} {:>8.0} {:>24} {:>8.2} {:>6.2}x {:>6.2}x  {}, {}",
                 spread(&mut ours),
                 megabytes(sizes[1]) / our.as_secs_f64(),
                 spread(&mut theirs),
                 our.as_secs_f64() / their.as_secs_f64(),
-                last.memory as f64 / (sizes[0] + sizes[1]) as f64,
+                multiple(last.memory),
+                multiple(last.whole),
                 last.missing,
                 last.unexpected
             );
         }
         anstream::println!("reading the golden takes {} s before that", spread(&mut parse));
-        anstream::println!("MB/s are of the capture; memory is a multiple of the golden and the capture");
+        anstream::println!(
+            "MB/s are of the capture; memory is what the comparison adds at its peak, whole is the peak of the\n\
+             process that reads both files and compares them, each as a multiple of both files' size"
+        );
         Ok(())
     }
 }
@@ -151,17 +160,19 @@ fn measure(golden: &Utf8Path, capture: &Utf8Path) -> anyhow::Result<Measured> {
         .map_err(|faults| anyhow::anyhow!("the golden has {} faults", faults.len()))?;
     let parse = start.elapsed().as_secs_f64();
     // From here on the peak is that of the comparison alone (proc(5)).
+    let reading = peak()?;
     std::fs::write("/proc/self/clear_refs", "5").context("failed to reset the peak of memory")?;
     let before = peak()?;
     let start = Instant::now();
     let found = compare(&golden, &capture, FORMAT, &Facts::default(), &mut Bindings::new());
     let time = start.elapsed().as_secs_f64();
-    let memory = peak()? - before;
+    let comparing = peak()?;
     let count = |wanted: fn(&Edit) -> bool| found.edits.iter().filter(|edit| wanted(edit)).count();
     Ok(Measured {
         parse,
         compare: time,
-        memory,
+        memory: comparing - before,
+        whole: reading.max(comparing),
         passes: found.passes(),
         same: count(|edit| matches!(edit, Edit::Same { .. })),
         missing: count(|edit| matches!(edit, Edit::Missing { .. })),

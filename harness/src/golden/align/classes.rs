@@ -42,7 +42,7 @@ impl<'g> Classes<'g> {
     /// The class of a pattern; a new one when none is like it.
     pub(super) fn insert(&mut self, pattern: &'g Pattern) -> Class {
         let mut at = 0;
-        for segment in &pattern.segments {
+        for segment in pattern.segments() {
             let new = index(self.nodes.len());
             let node = &mut self.nodes[at as usize];
             let next = match segment {
@@ -112,11 +112,11 @@ fn index(at: usize) -> u32 {
 }
 
 fn alike(a: &Pattern, b: &Pattern) -> bool {
-    let same = |(a, b): (&Segment, &Segment)| match (a, b) {
+    let same = |pair: (Segment<'_>, Segment<'_>)| match pair {
         (Segment::Hole(a), Segment::Hole(b)) => same_kind(a, b),
-        _ => a == b,
+        (a, b) => a == b,
     };
-    a.segments.len() == b.segments.len() && a.segments.iter().zip(&b.segments).all(same)
+    a.segments().count() == b.segments().count() && a.segments().zip(b.segments()).all(same)
 }
 
 /// Whether the same text fits two holes.

@@ -184,11 +184,11 @@ impl<'g> Follower<'_, 'g, '_> {
             Some(Op::One(_) | Op::OneOrNone) => (op + 1, line + 1, Taken::Passed(line)),
             Some(Op::Some) => (op, line + 1, Taken::Passed(line)),
             Some(Op::Unordered(rows)) if line + rows.len() <= self.lines.len() => {
-                let assigned: Option<Vec<usize>> =
-                    assign(rows, line, line + rows.len(), self.lines).into_iter().collect();
-                let Some(assigned) = assigned else { return };
-                let mut pairs: Vec<(Row<'g>, usize)> = rows.iter().copied().zip(assigned).collect();
-                pairs.sort_by_key(|(_, line)| *line);
+                let lines = line..line + rows.len();
+                let row_of: Option<Vec<usize>> =
+                    assign(rows, lines.clone(), self.lines).into_iter().collect();
+                let Some(row_of) = row_of else { return };
+                let pairs = row_of.into_iter().map(|row| rows[row]).zip(lines).collect();
                 (op + 1, line + rows.len(), Taken::Block(pairs))
             }
             _ => return,

@@ -1,6 +1,6 @@
 //! What is expected, as a list of simple operations.
 
-use crate::golden::select::{Row, Slot, row};
+use crate::golden::select::{Row, Slot, rows_from};
 
 /// One operation. Jumps are to indices of operations.
 #[derive(Debug, Clone)]
@@ -31,11 +31,12 @@ pub(in crate::golden) struct Program<'g> {
 
 impl<'g> Program<'g> {
     pub(in crate::golden) fn new(slots: &[Slot<'g>]) -> Program<'g> {
-        let count = |slot: &Slot<'_>| if let Slot::Lines(nodes) = slot { nodes.len() } else { 1 };
+        let count =
+            |slot: &Slot<'_>| if let Slot::Lines { patterns, .. } = slot { patterns.len() } else { 1 };
         let mut ops = Vec::with_capacity(slots.iter().map(count).sum());
         for slot in slots {
             match slot {
-                Slot::Lines(nodes) => ops.extend(nodes.iter().filter_map(row).map(Op::Line)),
+                Slot::Lines { line, patterns } => ops.extend(rows_from(*line, patterns).map(Op::Line)),
                 Slot::Optional(row) => ops.push(Op::Optional(*row)),
                 Slot::Any { line, least, most } => {
                     ops.extend((0..*least).map(|_| Op::One(*line)));

@@ -144,13 +144,17 @@ impl<'t, 'g, 'c> Table<'t, 'g, 'c> {
 
 /// Pair the rows of a block of any order with the lines that it took.
 fn settle<'g>(rows: &[Row<'g>], from: usize, to: usize, lines: &Lines<'_>, found: &mut Alignment<'g>) {
-    let assigned = assign(rows, from, to, lines);
-    for line in from..to {
-        match assigned.iter().position(|taken| *taken == Some(line)) {
-            Some(row) => found.both(rows[row], line),
+    let row_of = assign(rows, from..to, lines);
+    let mut met = vec![false; rows.len()];
+    for (line, row) in (from..to).zip(row_of) {
+        match row {
+            Some(row) => {
+                met[row] = true;
+                found.both(rows[row], line);
+            }
             None => found.unexpected(line),
         }
     }
-    let unmet = rows.iter().zip(&assigned).filter(|(_, line)| line.is_none());
+    let unmet = rows.iter().zip(met).filter(|(_, met)| !met);
     unmet.for_each(|(row, _)| found.missing(row.line));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::names::Namer;
-use crate::golden::{Bindings, Hole, Namespace, Pattern, Segment};
+use crate::golden::{Bindings, Hole, Namespace, Pattern, PatternBuilder};
 use crate::normalise::{Format, TokenKind};
 
 /// A line that no golden has, as it would be written.
@@ -24,7 +24,7 @@ pub(super) fn new_line(
     fresh: &mut BTreeMap<String, usize>,
 ) -> Option<New> {
     let text = std::str::from_utf8(line).ok()?;
-    let (mut strict, mut masked) = (Builder::default(), Builder::default());
+    let (mut strict, mut masked) = (PatternBuilder::default(), PatternBuilder::default());
     let mut at = 0;
     for token in format.tokens(line) {
         strict.literal(&text[at..token.start]);
@@ -54,28 +54,5 @@ pub(super) fn new_line(
     }
     strict.literal(&text[at..]);
     masked.literal(&text[at..]);
-    Some(New { strict: strict.pattern(), masked: masked.pattern() })
-}
-
-#[derive(Default)]
-struct Builder {
-    segments: Vec<Segment>,
-}
-
-impl Builder {
-    fn literal(&mut self, text: &str) {
-        match self.segments.last_mut() {
-            Some(Segment::Literal(last)) => last.push_str(text),
-            _ if text.is_empty() => {}
-            _ => self.segments.push(Segment::Literal(text.to_owned())),
-        }
-    }
-
-    fn hole(&mut self, hole: Hole) {
-        self.segments.push(Segment::Hole(hole));
-    }
-
-    fn pattern(self) -> Pattern {
-        Pattern { segments: self.segments }
-    }
+    Some(New { strict: strict.take(), masked: masked.take() })
 }

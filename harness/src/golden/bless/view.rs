@@ -113,7 +113,7 @@ impl Blocks {
                 NodeKind::Unordered { .. } => "an `unordered`",
                 NodeKind::Any { .. } => "an `any`",
                 NodeKind::Optional { .. } => "an `optional`",
-                NodeKind::Line(_) | NodeKind::Absent(_) => continue,
+                NodeKind::Lines(_) | NodeKind::Absent(_) => continue,
             };
             ranges.push((node.line..=node.end, name));
         }

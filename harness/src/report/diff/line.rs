@@ -63,7 +63,7 @@ impl<'l> Line<'l> {
         from: usize,
     ) -> Line<'l> {
         let mut line = Line::begin(written.len(), from);
-        for segment in &pattern.segments {
+        for segment in pattern.segments() {
             let fits = match segment {
                 Segment::Literal(text) => line.push_literal(text.as_bytes(), from),
                 Segment::Hole(hole) => {

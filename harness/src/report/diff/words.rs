@@ -5,7 +5,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::line::{Content, Line, Word};
-use crate::golden::{Bindings, Hole, Pattern, Segment};
+use crate::golden::{Bindings, Hole, PatternBuilder};
 use crate::normalise::{Format, Token};
 
 /// Two lines are alike when at least one word in so many of the shorter one is in the other: to
@@ -114,11 +114,14 @@ fn fits(
             return true;
         }
     }
-    let segments = golden.iter().map(|word| match word.content {
-        Content::Bytes(bytes) => Segment::Literal(String::from_utf8_lossy(bytes).into_owned()),
-        Content::Hole(hole) => Segment::Hole(hole.clone()),
-    });
-    let pattern = Pattern { segments: segments.collect() };
+    let mut builder = PatternBuilder::default();
+    for word in golden {
+        match word.content {
+            Content::Bytes(bytes) => builder.literal(&String::from_utf8_lossy(bytes)),
+            Content::Hole(hole) => builder.hole(hole.clone()),
+        }
+    }
+    let pattern = builder.take();
     let inside = tokens.iter().filter(|token| start <= token.start && token.end <= end);
     let inside: Vec<Token> =
         inside.map(|t| Token { start: t.start - start, end: t.end - start, ..*t }).collect();
