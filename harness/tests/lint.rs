@@ -8,6 +8,25 @@ use goldtrace::lint::lint;
 use goldtrace::project::Project;
 use goldtrace::report::{Colour, render_diagnostics};
 
+/// Goldens with holes that let much through, each with its reason.
+const WIDE: [(&str, &str); 6] = [
+    (
+        "cases/vpa-dtl/document/script.golden",
+        "the scheduler's events are live; addresses move with each build",
+    ),
+    (
+        "cases/vpa-dtl/interleaved/script.golden",
+        "the scheduler's events are live; addresses move with each build",
+    ),
+    (
+        "cases/vpa-dtl/script/fields.golden",
+        "perf's columns are the case's own: plain text has no times or symbols",
+    ),
+    ("cases/vpa-dtl/script/script.golden", "the symbol is what counts; its address moves with each build"),
+    ("cases/vpa-dtl/unknown-reason/dump.golden", "nobody knows what a perf without the fault will print"),
+    ("cases/vpa-dtl/unknown-reason/script.golden", "nobody knows what a perf without the fault will print"),
+];
+
 #[test]
 fn the_goldens_are_clean() {
     let project = Project::at(support::real_root()).expect("a project");
@@ -16,7 +35,12 @@ fn the_goldens_are_clean() {
     let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
     let findings = lint(&cases, &guests);
     assert!(findings.faults.is_empty(), "{}", render_diagnostics(&findings.faults, Colour::No));
-    let wide: Vec<String> =
-        findings.wide_holes.iter().map(|(at, hole)| format!("{}:{} {hole}", at.file, at.span.line)).collect();
+    let with_reason = |file: &str| WIDE.iter().any(|(known, _)| *known == file);
+    let wide = findings.wide_holes.iter().filter(|(at, _)| !with_reason(at.file.as_str()));
+    let wide: Vec<String> = wide.map(|(at, hole)| format!("{}:{} {hole}", at.file, at.span.line)).collect();
     assert_eq!(wide, Vec::<String>::new(), "a wide hole needs a reason: list it here with one");
+    for (file, _) in WIDE {
+        let used = findings.wide_holes.iter().any(|(at, _)| at.file == file);
+        assert!(used, "{file} has no wide hole any more: take it off the list");
+    }
 }

@@ -5,6 +5,7 @@ mod support;
 use std::process::Command;
 
 use goldtrace::guest::{Guest, GuestName};
+use goldtrace::qemu::Accel;
 use goldtrace::run::{Lab, Outcome, PerfFor, Plan};
 use support::{TestProject, prepare, shown};
 
@@ -93,14 +94,14 @@ fn assert_error(project: &TestProject, guest: &str, lab: &Lab, part: &str) {
 fn a_log_that_cannot_be_written_as_planned_is_an_error() {
     let lab = prepare(PerfFor::AllGuests);
     let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
-    let ended = recording(&format!("{record} sleep 0.3 2> /dev/null"), "[{cpu: 1, count: 1, at: 20s}]");
+    let ended = recording(&format!("{record} true 2> /dev/null"), "[{cpu: 1, count: 1, at: 20s}]");
     assert_error(
         &ended,
         "ppc64le",
         &lab,
         "the dispatch trace log: the command ended before the time of an entry",
     );
-    let off = recording("sleep 1", "[{cpu: 1, count: 1}]");
+    let off = recording("true 1", "[{cpu: 1, count: 1}]");
     assert_error(
         &off,
         "ppc64le",
@@ -122,4 +123,20 @@ fn a_second_recording_in_between_is_never_written() {
     let script = format!("\"{record} sleep 0.5 2> /dev/null; {record} sleep 20 2> /dev/null\"");
     let again = recording(&script, "[{cpu: 1, count: 1}, {cpu: 1, count: 1, at: 2500ms}]");
     assert_error(&again, "ppc64le", &lab, "CPU 1: the log is no longer the one that was being written");
+}
+
+#[test]
+fn a_trial_that_requires_tcg_is_skipped_under_kvm() {
+    let lab = prepare(PerfFor::Nothing)
+        .with_changed(&GuestName::new("ppc64le"), |bench| bench.accel.accel = Accel::Kvm);
+    let project = TestProject::new(
+        "title: T\nrequires: [tcg]\nsteps:\n  - run: echo 1\n    capture: out\n",
+        &[("out", "1\n")],
+    );
+    let finished = project.run("ppc64le", &lab);
+    let text = shown(&finished);
+    assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
+    assert!(text.contains("guest ppc64le runs under kvm, and the case requires tcg"), "{text}");
+    let finished = project.run("x86_64", &lab);
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
 }
