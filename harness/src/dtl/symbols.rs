@@ -9,7 +9,6 @@ use camino::{Utf8Path, Utf8PathBuf};
 pub struct Symbols {
     file: Utf8PathBuf,
     by_name: BTreeMap<String, u64>,
-    by_address: BTreeMap<u64, String>,
 }
 
 /// A symbol that a kernel does not have.
@@ -24,17 +23,13 @@ impl Symbols {
     /// The symbols of a `System.map`: lines of address, type and name. Lines of another form hold
     /// no symbol. `file` is its name, for messages.
     pub fn parse(file: &Utf8Path, text: &str) -> Symbols {
-        let mut symbols =
-            Symbols { file: file.to_owned(), by_name: BTreeMap::new(), by_address: BTreeMap::new() };
+        let mut symbols = Symbols { file: file.to_owned(), by_name: BTreeMap::new() };
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
-            let (address, kind, name) = (words.next(), words.next(), words.next());
+            let (address, name) = (words.next(), words.nth(1));
             let address = address.and_then(|address| u64::from_str_radix(address, 16).ok());
-            let (Some(address), Some(kind), Some(name)) = (address, kind, name) else { continue };
+            let (Some(address), Some(name)) = (address, name) else { continue };
             symbols.by_name.entry(name.to_owned()).or_insert(address);
-            if matches!(kind, "t" | "T" | "w" | "W") {
-                symbols.by_address.entry(address).or_insert_with(|| name.to_owned());
-            }
         }
         symbols
     }
