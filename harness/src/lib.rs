@@ -9,6 +9,7 @@ pub mod golden;
 pub mod guest;
 pub mod image;
 pub mod lint;
+pub mod module;
 pub mod normalise;
 pub mod plot;
 pub mod process;

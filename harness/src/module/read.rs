@@ -1,0 +1,227 @@
+//! Reading a module's file: what it says of itself, and what its sections of pointers lead to.
+//!
+//! The kernel finds events, tracepoints and replaced names through the sections `_ftrace_events`,
+//! `__tracepoints_ptrs` and `_ftrace_eval_map` (`find_module_sections`, kernel/module/main.c, Linux
+//! 7.2). Each pointer in them leads to one thing here, or the module is not read.
+
+use std::collections::BTreeSet;
+
+use super::error::ModuleError;
+use super::events;
+use super::model::{Counts, Eval, Module};
+use super::object::{Object, Target};
+
+/// Bytes of a pointer.
+const POINTER: usize = 8;
+
+pub(super) fn module(bytes: &[u8]) -> Result<Module, ModuleError> {
+    let object = Object::parse(bytes)?;
+    let info = object.bytes(".modinfo").filter(|info| !info.is_empty()).ok_or(ModuleError::NoModinfo)?;
+    let said = |key: &'static str| modinfo(info, key).ok_or(ModuleError::NotInModinfo(key));
+    let depends = modinfo(info, "depends").unwrap_or_default();
+    let evals = evals(&object)?;
+    let events = events::read(&object, &pointers(&object, "_ftrace_events", "with an address")?)?;
+    let counts = Counts { events: events.len(), tracepoints: tracepoints(&object)?, evals: evals.len() };
+    Ok(Module {
+        name: said("name")?,
+        machine: object.machine,
+        vermagic: said("vermagic")?.trim_end().to_owned(),
+        depends: depends.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        events,
+        counts,
+        evals,
+    })
+}
+
+/// The value of the first `KEY=VALUE`; each ends in a zero byte.
+fn modinfo(info: &[u8], key: &str) -> Option<String> {
+    let value = |line: &[u8]| {
+        let value = line.strip_prefix(key.as_bytes())?.strip_prefix(b"=")?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    info.split(|byte| *byte == 0).find_map(value)
+}
+
+/// All pointers of a section that holds nothing else, in order. None of them may be empty.
+fn pointers<'o>(
+    object: &'o Object<'_>,
+    section: &'static str,
+    what: &'static str,
+) -> Result<Vec<&'o Target>, ModuleError> {
+    let (size, places) = object.section(section);
+    let room = usize::try_from(size).unwrap_or(usize::MAX);
+    if room % POINTER != 0 || room / POINTER != places.len() {
+        let pointers = room.div_ceil(POINTER);
+        return Err(ModuleError::Count { section, pointers, found: places.len(), what });
+    }
+    Ok(places.into_iter().map(|(_, target)| target).collect())
+}
+
+/// How many tracepoints there are. On x86-64 a pointer to one is a distance of 32 bits
+/// (`__TRACEPOINT_ENTRY`, include/linux/tracepoint.h, Linux 7.2), and alignment leaves room between
+/// tracepoints: neither section's size says a number.
+fn tracepoints(object: &Object<'_>) -> Result<usize, ModuleError> {
+    let (_, pointers) = object.section("__tracepoints_ptrs");
+    let led_to = |(_, target): &(_, &Target)| {
+        object.symbol(target).filter(|symbol| object.section_of(symbol.place) == "__tracepoints")
+    };
+    let names: BTreeSet<&str> =
+        pointers.iter().filter_map(led_to).map(|symbol| symbol.name.as_str()).collect();
+    let defined = object.symbols_in("__tracepoints").count();
+    let (count, section) = (pointers.len(), "__tracepoints_ptrs");
+    if names.len() != count || defined != count {
+        let (found, what) = (defined, "tracepoints in __tracepoints");
+        return Err(ModuleError::Count { section, pointers: count, found, what });
+    }
+    Ok(count)
+}
+
+/// The names that the kernel replaces. `struct trace_eval_map` is two pointers and a number
+/// (include/linux/tracepoint.h, Linux 7.2).
+fn evals(object: &Object<'_>) -> Result<Vec<Eval>, ModuleError> {
+    let mut found = Vec::new();
+    for (at, target) in pointers(object, "_ftrace_eval_map", "with an address")?.into_iter().enumerate() {
+        let holder = format!("pointer {at} of _ftrace_eval_map");
+        let missing = |part: &str| ModuleError::missing(&holder, part);
+        let Target::Here(place, _) = target else { return Err(missing("trace_eval_map in this module")) };
+        let pointer = |offset: u64| object.pointer(place.plus(offset));
+        let string = |offset: u64| pointer(offset).and_then(|target| object.string(target));
+        let Some(Target::Here(system_at, _)) = pointer(0) else { return Err(missing("system")) };
+        found.push(Eval {
+            system: string(0).ok_or_else(|| missing("system"))?,
+            string: string(8).ok_or_else(|| missing("string"))?,
+            value: object.u64(place.plus(16)).ok_or_else(|| missing("value"))? as i64,
+            system_at: *system_at,
+        });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::describe;
+    use super::super::testing::{Elf, MODINFO, PPC, STYLES, X86, sample};
+    use super::*;
+
+    fn error(bytes: &[u8]) -> String {
+        Module::parse(bytes).expect_err("not a module").to_string()
+    }
+
+    #[test]
+    fn a_module_says_who_it_is() {
+        let module = Module::parse(&sample(Elf::new(X86))).expect("a module");
+        assert_eq!((module.name(), module.machine()), ("some", 62));
+        assert_eq!(module.vermagic(), "7.2.0 SMP mod_unload");
+        assert_eq!(module.depends(), ["one", "two"]);
+        assert_eq!(module.counts(), Counts { events: 3, tracepoints: 2, evals: 2 });
+        let evals: Vec<_> =
+            module.evals().iter().map(|e| (e.system.as_str(), e.string.as_str(), e.value)).collect();
+        assert_eq!(evals, [("sample-trace", "ZOO", 8), ("sample-trace", "sizeof(int)", 4)]);
+        assert_eq!(Module::parse(&sample(Elf::new(PPC))).expect("a module").machine(), 21);
+    }
+
+    #[test]
+    fn a_module_without_events_is_one() {
+        let module = Module::parse(&Elf::new(PPC).with_modinfo(b"name=a\0vermagic=b\0")).expect("a module");
+        assert_eq!(module.counts(), Counts { events: 0, tracepoints: 0, evals: 0 });
+        assert_eq!((module.events().len(), module.depends().len()), (0, 0));
+    }
+
+    #[test]
+    fn all_architectures_and_linkers_say_the_same() {
+        let texts = STYLES.map(|style| describe(&Module::parse(&sample(Elf::new(style))).expect("a module")));
+        assert_eq!(texts[0].matches("\nevent ").count(), 3);
+        for text in &texts {
+            assert_eq!(text, &texts[0]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_module_is_told() {
+        let mut elf = sample(Elf::new(X86));
+        assert_eq!(error(b"\xfd7zXZ\0"), "failed to read the module: it is no ELF file");
+        assert_eq!(error(b""), error(b"\x7fELX"));
+        let change = |at: usize, byte: u8| {
+            let mut changed = elf.clone();
+            changed[at] = byte;
+            error(&changed)
+        };
+        assert_eq!(change(4, 1), "failed to read the module: it is not of 64 bits and little-endian");
+        assert_eq!(change(5, 2), change(4, 1));
+        assert_eq!(
+            change(16, 3),
+            "failed to read the module: it is no relocatable file (its ELF type is 3, and that of a module 1)"
+        );
+        assert_eq!(
+            change(18, 183),
+            "failed to read the module: it is for machine 183, and only 62 (x86-64) and 21 (ppc64) are known"
+        );
+        elf.truncate(64);
+        assert!(error(&elf).starts_with("failed to read the module as ELF: "), "{}", error(&elf));
+    }
+
+    #[test]
+    fn a_module_without_a_name_or_a_vermagic_is_told() {
+        let modinfo = |text: &[u8]| error(&Elf::new(X86).with_modinfo(text));
+        assert_eq!(error(&Elf::new(X86).bytes()), "failed to read the module: it has no section .modinfo");
+        assert_eq!(modinfo(b"vermagic=b\0"), "the module's .modinfo has no `name=`");
+        assert_eq!(modinfo(b"name=b\0xvermagic=b\0"), "the module's .modinfo has no `vermagic=`");
+    }
+
+    #[test]
+    fn pointers_that_lead_nowhere_are_told() {
+        let without = |pointer: &'static str| error(&sample(Elf::broken(X86, pointer)));
+        assert_eq!(
+            without("_ftrace_events"),
+            "_ftrace_events holds 3 pointers, and there are 0 with an address"
+        );
+        assert_eq!(
+            without("_ftrace_eval_map"),
+            "_ftrace_eval_map holds 2 pointers, and there are 0 with an address"
+        );
+        assert_eq!(
+            without("__tracepoints_ptrs"),
+            "__tracepoints_ptrs holds 0 pointers, and there are 2 tracepoints in __tracepoints"
+        );
+        assert_eq!(without("eval.system"), "pointer 0 of _ftrace_eval_map points to no system");
+        assert_eq!(without("eval.string"), "pointer 0 of _ftrace_eval_map points to no string");
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            _ = Module::parse(&bytes);
+            _ = Module::parse(&[b"\x7fELF\x02\x01", &bytes[..]].concat());
+        }
+
+        #[test]
+        fn no_damage_makes_the_reader_panic(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+            length in any::<prop::sample::Index>(),
+            cut in any::<bool>(),
+            style in 0..STYLES.len(),
+        ) {
+            let mut bytes = sample(Elf::new(STYLES[style]));
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if cut {
+                bytes.truncate(length.index(bytes.len()));
+            }
+            if let Ok(module) = Module::parse(&bytes) {
+                describe(&module);
+            }
+        }
+
+        #[test]
+        fn what_modinfo_says_is_read_or_missing(info in proptest::collection::vec(any::<u8>(), 1..80)) {
+            let bytes = Elf::new(X86).with_modinfo(&[MODINFO, &info].concat());
+            let module = Module::parse(&bytes).expect("a module");
+            prop_assert_eq!(module.name(), "some");
+            _ = Module::parse(&Elf::new(X86).with_modinfo(&info));
+        }
+    }
+}
