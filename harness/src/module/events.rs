@@ -226,6 +226,7 @@ mod tests {
                 ("funcs.trace", "event functions with a print function"),
                 ("tracepoint.name", "tracepoint with a name"),
                 ("field.name", "class whose field 0 has a name"),
+                ("field.end", "class whose field 3 has a place in the array, which has no end"),
             ];
             for (pointer, part) in told {
                 assert_eq!(without(pointer), format!("event_foo_bar points to no {part}"), "{style:?}");

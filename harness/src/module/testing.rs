@@ -132,6 +132,10 @@ impl Elf {
             let text = self.text(".rodata", "", text);
             self.point(["field.type", "field.name"][at as usize % 40 / 8], fields, at, text);
         }
+        if self.without == "field.end" {
+            let text = self.text(".rodata", "", "int");
+            [80, 88].into_iter().for_each(|at| self.point("field", fields, at, text));
+        }
         let class = self.thing(".ref.data", &format!("{c}event_class_{name}"), &[0; 72]);
         self.point("class.system", class, 0, system);
         self.point("class.probe", class, 8, probe);

@@ -56,6 +56,8 @@ pub fn missing_definitions(preprocessed: &str, module: &Module) -> Vec<String> {
 struct Parts<'t> {
     /// Its name.
     event: &'t str,
+    /// Whether its call is defined. If not, nothing more is known of it.
+    defined: bool,
     /// What each thing is, and its name.
     named: Vec<(&'static str, &'t str)>,
     /// What the text does not define, in words.
@@ -66,8 +68,9 @@ impl<'t> Parts<'t> {
     fn read(text: &Definitions<'t>, call: &'t str) -> Parts<'t> {
         let event = call.strip_prefix("custom_").unwrap_or(call);
         let event = event.strip_prefix("event_").unwrap_or(call);
-        let mut parts = Parts { event, named: Vec::new(), undefined: Vec::new() };
+        let mut parts = Parts { event, defined: false, named: Vec::new(), undefined: Vec::new() };
         let Some(call) = parts.variable(text, "trace_event_call", call) else { return parts };
+        parts.defined = true;
         if let Some(name) = call.value(".name") {
             parts.event = name;
         }
@@ -80,12 +83,12 @@ impl<'t> Parts<'t> {
         }
         if let Some(class) = parts.pointed(call, ".class") {
             if let Some(class) = parts.variable(text, "trace_event_class", class) {
-                parts.function(text, "raw event", class, ".probe");
+                parts.function(text, "raw event function", class, ".probe");
             }
         }
         if let Some(functions) = parts.pointed(call, ".funcs") {
             if let Some(functions) = parts.variable(text, "trace_event_functions", functions) {
-                parts.function(text, "print", functions, ".trace");
+                parts.function(text, "print function", functions, ".trace");
             }
         }
         parts
@@ -118,7 +121,7 @@ impl<'t> Parts<'t> {
         let Some(name) = self.pointed(holder, member) else { return };
         self.named.push((kind, name));
         if !text.functions.contains(name) {
-            self.undefined.push(format!("the text does not define the {kind} function `{name}`"));
+            self.undefined.push(format!("the text does not define the {kind} `{name}`"));
         }
     }
 
@@ -127,14 +130,14 @@ impl<'t> Parts<'t> {
         let has = [
             ("tracepoint", event.tracepoint.as_deref()),
             ("trace_event_class", Some(event.class.as_str())),
-            ("raw event", Some(event.probe.as_str())),
-            ("print", Some(event.print.as_str())),
+            ("raw event function", Some(event.probe.as_str())),
+            ("print function", Some(event.print.as_str())),
         ];
         for (kind, module) in has {
             let text = self.named.iter().find(|(of, _)| *of == kind).map(|(_, name)| *name);
-            // What the text does not lead to is said as undefined.
-            let unknown = text.is_none() && kind != "tracepoint";
-            if text != module && !unknown && !(text.is_none() && self.named.len() < 2) {
+            // Only a tracepoint may be absent; what else is, has been said.
+            let said = text.is_none() && !(self.defined && kind == "tracepoint");
+            if text != module && !said {
                 let name = |name: Option<&str>| name.map_or("none".to_owned(), |name| format!("`{name}`"));
                 found.push(format!(
                     "{}: the {kind} is {} in the text and {} in the module",
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(
             without("&trace_event_type_funcs_foo_bar", "&trace_event_type_funcs_foo_late"),
             [
-                "foo_bar: the print is `trace_raw_output_foo_late` in the text and `trace_raw_output_foo_bar` in \
+                "foo_bar: the print function is `trace_raw_output_foo_late` in the text and `trace_raw_output_foo_bar` in \
               the module"
             ]
         );
