@@ -5,6 +5,7 @@ use crate::dtl::{Address, Burst, Item, Plan, PlannedEntry, UNREAD_MAX, When, rea
 use crate::yaml::{Fields, Node, Reader};
 
 const POLL: &str = "poll";
+const OUTPUT: &str = "output";
 const END_UNREAD: &str = "end unread";
 const NOW: &str = "now";
 
@@ -37,15 +38,17 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
     for (at, item) in list.into_iter().enumerate() {
         match item.text() {
             Some(POLL) => items.push(Item::Poll),
+            Some(OUTPUT) => items.push(Item::Output),
             Some(END_UNREAD) if at == last => leaves_unread = true,
             Some(END_UNREAD) => {
                 r.report(item.fault("nothing can come after the recording's end"));
                 good = false;
             }
             Some(word) => {
-                let help = did_you_mean(word, [POLL, END_UNREAD]);
-                let help =
-                    help.unwrap_or_else(|| format!("write entries of a `cpu:`, `{POLL}` or `{END_UNREAD}`"));
+                let help = did_you_mean(word, [POLL, OUTPUT, END_UNREAD]);
+                let help = help.unwrap_or_else(|| {
+                    format!("write entries of a `cpu:`, `{POLL}`, `{OUTPUT}` or `{END_UNREAD}`")
+                });
                 r.report(item.fault(format!("`{word}` cannot be done to a log")).with_help(help));
                 good = false;
             }
@@ -267,7 +270,7 @@ mod tests {
     fn bursts(plan: &Plan) -> Vec<&Burst> {
         let bursts = plan.items.iter().filter_map(|item| match item {
             Item::Burst(burst) => Some(burst),
-            Item::Poll => None,
+            Item::Poll | Item::Output => None,
         });
         bursts.collect()
     }

@@ -18,6 +18,9 @@ pub enum Item {
     Burst(Burst),
     /// Wait until the guest has read all that was written.
     Poll,
+    /// Wait until the command has printed something. perf starts its workload when all events are on;
+    /// the log is known to be on before the others, as perf enables the event with the AUX area first.
+    Output,
 }
 
 /// Entries that are published at once.
@@ -91,6 +94,7 @@ impl Plan {
             match item {
                 Item::Burst(burst) => text.push_str(&format!("log {} {:?}\n", burst.cpu, burst.entries)),
                 Item::Poll => text.push_str("poll\n"),
+                Item::Output => text.push_str("output\n"),
             }
         }
         text + if self.leaves_unread { "end unread\n" } else { "" }
@@ -107,7 +111,7 @@ impl Plan {
     fn bursts(&self) -> impl Iterator<Item = &Burst> {
         self.items.iter().filter_map(|item| match item {
             Item::Burst(burst) => Some(burst),
-            Item::Poll => None,
+            Item::Poll | Item::Output => None,
         })
     }
 

@@ -81,6 +81,9 @@ pub trait Patience {
     /// When the guest has stopped.
     fn wait(&mut self, time: Duration) -> Result<bool, Self::Error>;
 
+    /// Whether the command has printed something.
+    fn has_printed(&self) -> bool;
+
     /// Wait until each interrupt handler that has begun in the guest has ended; the guest's timebase
     /// then, or `None` when the command that records has ended.
     ///
@@ -178,6 +181,10 @@ impl<'a> Writer<'a> {
             match item {
                 Item::Burst(burst) => self.burst(burst, &mut progress, patience)?,
                 Item::Poll => self.poll(&mut progress, patience)?,
+                Item::Output => {
+                    let what = || "the command had printed something".to_owned();
+                    until(patience, ON_LIMIT, what, |patience| Ok(patience.has_printed().then_some(())))?;
+                }
             }
         }
         if !plan.leaves_unread {
@@ -194,7 +201,7 @@ impl<'a> Writer<'a> {
         let mut logs = BTreeMap::new();
         for cpu in plan.cpus() {
             let what = || format!("the guest asked for the log of CPU {cpu}");
-            let state = until(patience, ON_LIMIT, what, || {
+            let state = until(patience, ON_LIMIT, what, |_| {
                 Ok(Some(self.places.state(self.outside.ram(), cpu)?).filter(|state| state.is_on()))
             })?;
             // The mask is set last, so what is read after it is what belongs to it.
@@ -226,7 +233,7 @@ impl<'a> Writer<'a> {
             let ahead = self.clock.duration(last.saturating_sub(self.now()));
             let limit = READ_LIMIT + ahead;
             let what = || format!("the time of an entry in line {} had come", burst.line);
-            until(patience, limit, what, || Ok((self.now() >= last).then_some(())))?;
+            until(patience, limit, what, |_| Ok((self.now() >= last).then_some(())))?;
         }
         let entries: Vec<Entry> =
             all.into_iter().filter(|entry| Class::of(entry.preempt).bit() & log.mask() != 0).collect();
@@ -244,7 +251,7 @@ impl<'a> Writer<'a> {
     ) -> Result<(), WriteError<P::Error>> {
         for (cpu, log) in &mut progress.logs {
             let what = || format!("the guest had read the log of CPU {cpu}");
-            until(patience, READ_LIMIT, what, || {
+            until(patience, READ_LIMIT, what, |_| {
                 Ok(log.is_read(&self.places, self.outside.ram())?.then_some(()))
             })?;
         }
@@ -317,11 +324,11 @@ fn until<T, P: Patience>(
     patience: &mut P,
     limit: Duration,
     what: impl Fn() -> String,
-    mut look: impl FnMut() -> Result<Option<T>, WriteError<P::Error>>,
+    mut look: impl FnMut(&P) -> Result<Option<T>, WriteError<P::Error>>,
 ) -> Result<T, WriteError<P::Error>> {
     let deadline = Instant::now() + limit;
     loop {
-        if let Some(found) = look()? {
+        if let Some(found) = look(patience)? {
             return Ok(found);
         }
         if Instant::now() > deadline {
@@ -367,6 +374,10 @@ mod tests {
 
         fn wait(&mut self, _: Duration) -> Result<bool, String> {
             Ok(self.0())
+        }
+
+        fn has_printed(&self) -> bool {
+            true
         }
 
         fn settle(&mut self) -> Result<Option<u64>, String> {

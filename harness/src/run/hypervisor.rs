@@ -23,6 +23,10 @@ impl Patience for Recording<'_> {
         Ok(!self.session.wait(&mut self.pending, time)?)
     }
 
+    fn has_printed(&self) -> bool {
+        !self.pending.answer().stdout.is_empty()
+    }
+
     fn settle(&mut self) -> Result<Option<u64>, SessionError> {
         self.session.settle_during(&mut self.pending)
     }
