@@ -100,7 +100,7 @@ impl Pattern {
 }
 
 /// The kinds of tokens by the words that holes use.
-pub const KINDS: [(&str, TokenKind); 8] = [
+pub const KINDS: [(&str, TokenKind); 9] = [
     ("ptr", TokenKind::Ptr),
     ("pid", TokenKind::Pid),
     ("cpu", TokenKind::Cpu),
@@ -108,6 +108,7 @@ pub const KINDS: [(&str, TokenKind); 8] = [
     ("comm", TokenKind::Comm),
     ("sym", TokenKind::Sym),
     ("hex", TokenKind::Hex),
+    ("flags", TokenKind::Flags),
     ("n", TokenKind::Number),
 ];
 
@@ -149,6 +150,7 @@ static UNNAMED: [Hole; KINDS.len()] = {
         unnamed(TokenKind::Sym),
         unnamed(TokenKind::Number),
         unnamed(TokenKind::Hex),
+        unnamed(TokenKind::Flags),
     ]
 };
 

@@ -127,7 +127,9 @@ proptest! {
         let line = format!("{comm:>16}-{pid:<7} {shown}[{cpu:03}] {flags} {column}: {said}");
         let mut expected = vec![(TokenKind::Comm, comm.trim().to_owned()), (TokenKind::Pid, pid.to_string())];
         expected.extend(groups.map(|id| (TokenKind::Pid, id)));
-        expected.extend([(TokenKind::Cpu, format!("{cpu:03}")), (TokenKind::Ts, time)]);
+        expected.push((TokenKind::Cpu, format!("{cpu:03}")));
+        expected.extend((!flags.is_empty()).then(|| (TokenKind::Flags, flags.clone())));
+        expected.push((TokenKind::Ts, time));
         prop_assert_eq!(values(Format::Trace, &line), expected);
         check(Format::Trace, line.as_bytes());
     }

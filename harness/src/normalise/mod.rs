@@ -9,6 +9,7 @@
 pub(crate) mod clock;
 pub(crate) mod cursor;
 pub(crate) mod dispatch_log;
+mod event_format;
 mod hist;
 mod hist_debug;
 pub(crate) mod perf_dump;
@@ -40,6 +41,8 @@ pub enum Format {
     Trigger,
     /// The `trace` file: the ring buffer as text.
     Trace,
+    /// An event's `format` file, or several of them one after the other.
+    EventFormat,
     /// What `perf script` prints.
     PerfScript,
     /// What `perf report -D` prints.
@@ -70,6 +73,9 @@ pub enum TokenKind {
     /// A hexadecimal number with its `0x` that depends on the recording: a place in perf's file, or
     /// an instruction's address that perf prints without a symbol. No pointer: it is not hashed.
     Hex,
+    /// The state of the CPU beside an event of the trace: whether interrupts are off, whether the task
+    /// is about to be preempted, what it was interrupted by, and depths.
+    Flags,
 }
 
 /// A span of a line that varies by nature. Padding belongs to it where the format pads it.
@@ -106,11 +112,12 @@ pub struct Violation {
 
 impl Format {
     /// All formats, by the names that case files use.
-    pub const ALL: [(&'static str, Format); 7] = [
+    pub const ALL: [(&'static str, Format); 8] = [
         ("hist_debug", Format::HistDebug),
         ("hist", Format::Hist),
         ("trigger", Format::Trigger),
         ("trace", Format::Trace),
+        ("event_format", Format::EventFormat),
         ("perf_script", Format::PerfScript),
         ("perf_dump", Format::PerfDump),
         ("plain", Format::Plain),
@@ -119,6 +126,9 @@ impl Format {
     /// The format of the tracefs file at `path`, by its name; plain for any other file.
     pub fn of_file(path: &str) -> Format {
         let name = path.rsplit('/').next().unwrap_or_default();
+        if name == "format" {
+            return Format::EventFormat;
+        }
         Format::ALL.iter().find(|(known, _)| *known == name).map_or(Format::Plain, |(_, format)| *format)
     }
 
@@ -136,10 +146,17 @@ impl Format {
             Format::HistDebug => hist_debug::tokens(line, found),
             Format::Hist => hist::tokens(line, found),
             Format::Trace => trace::tokens(line, found),
+            Format::EventFormat => event_format::tokens(line, found),
             Format::PerfScript => perf_script::tokens(line, found),
             Format::PerfDump => perf_dump::tokens(line, found),
             Format::Trigger | Format::Plain => {}
         }
+    }
+
+    /// Whether a number in it says something of what is tested. The only one in an event's format that
+    /// is a token, the event's own, depends on which events the kernel has besides.
+    pub fn numbers_count(self) -> bool {
+        self != Format::EventFormat
     }
 
     /// The format's rules that `lines` break.
@@ -150,7 +167,7 @@ impl Format {
             Format::Trace => trace::violations(lines),
             Format::PerfScript => perf_script::violations(lines),
             Format::PerfDump => dispatch_log::violations(lines),
-            Format::Trigger | Format::Plain => Vec::new(),
+            Format::EventFormat | Format::Trigger | Format::Plain => Vec::new(),
         }
     }
 }
@@ -170,6 +187,7 @@ mod tests {
         assert_eq!(Format::of_file("events/sched/sched_waking/hist"), Format::Hist);
         assert_eq!(Format::of_file("trace"), Format::Trace);
         assert_eq!(Format::of_file("instances/foo/trace"), Format::Trace);
+        assert_eq!(Format::of_file("events/sched/sched_waking/format"), Format::EventFormat);
         assert_eq!(Format::of_file("synthetic_events"), Format::Plain);
     }
 }

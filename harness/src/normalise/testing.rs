@@ -24,6 +24,7 @@ fn name(kind: TokenKind) -> &'static str {
         TokenKind::Sym => "sym",
         TokenKind::Number => "number",
         TokenKind::Hex => "hex",
+        TokenKind::Flags => "flags",
     }
 }
 

@@ -28,6 +28,8 @@ struct Event {
     pid: Range<usize>,
     group: Option<Range<usize>>,
     cpu: Range<usize>,
+    /// Empty when they are not shown.
+    flags: Range<usize>,
     time: Range<usize>,
     text: usize,
 }
@@ -47,7 +49,8 @@ impl Event {
         cursor.eat(b"[")?;
         let cpu = cursor.digits()?;
         cursor.eat(b"] ")?;
-        if cursor.run(|b| b != b' ').len() > FLAGS {
+        let flags = cursor.at..cursor.at + cursor.run(|b| b != b' ').len();
+        if flags.len() > FLAGS {
             return None;
         }
         cursor.eat(b" ")?;
@@ -59,7 +62,7 @@ impl Event {
         }
         let time = start..cursor.at;
         cursor.eat(b": ")?;
-        Some(Event { pid, group, cpu, time, text: cursor.at })
+        Some(Event { pid, group, cpu, flags, time, text: cursor.at })
     }
 }
 
@@ -80,6 +83,9 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
         found.push(Token::new(event.pid, TokenKind::Pid));
         found.extend(event.group.map(|span| Token::new(span, TokenKind::Pid)));
         found.push(Token::new(event.cpu, TokenKind::Cpu));
+        if !event.flags.is_empty() {
+            found.push(Token::new(event.flags, TokenKind::Flags));
+        }
         found.push(Token::new(event.time, TokenKind::Ts));
         symbol::scan(line, event.text..line.len(), Offset::WithSize, found);
     } else if let Some(span) = caller(line) {
@@ -183,7 +189,7 @@ mod tests {
     fn an_event_is_columns() {
         assert_eq!(
             shown("           <...>-1       [000] ...3.     1.062435: wk: d=43 pid=7 dyn=joined"),
-            "<comm:           <...>>-<pid:1      > [<cpu:000>] ...3. <ts:    1.062435>: wk: d=43 pid=7 dyn=joined"
+            "<comm:           <...>>-<pid:1      > [<cpu:000>] <flags:...3.> <ts:    1.062435>: wk: d=43 pid=7 dyn=joined"
         );
         assert_eq!(
             shown("    my task-1234-1234567 [001]  123456.062435: print: -1 [000] 2.0: x"),
@@ -191,11 +197,11 @@ mod tests {
         );
         assert_eq!(
             shown("  kworker/0:1-ev-12      (-------) [000] d..2.            7: e: "),
-            "<comm:  kworker/0:1-ev>-<pid:12     > (<pid:------->) [<cpu:000>] d..2. <ts:           7>: e: "
+            "<comm:  kworker/0:1-ev>-<pid:12     > (<pid:------->) [<cpu:000>] <flags:d..2.> <ts:           7>: e: "
         );
         assert_eq!(
             shown("              sh-12      (     12) [000] d..2.     0.000001: e: "),
-            "<comm:              sh>-<pid:12     > (<pid:     12>) [<cpu:000>] d..2. <ts:    0.000001>: e: "
+            "<comm:              sh>-<pid:12     > (<pid:     12>) [<cpu:000>] <flags:d..2.> <ts:    0.000001>: e: "
         );
     }
 
