@@ -8,12 +8,12 @@ use camino::Utf8Path;
 use goldtrace::case::{self, Case, MissingGolden};
 use goldtrace::diagnostic::Diagnostic;
 use goldtrace::guest::{self, Guest, GuestName};
-use goldtrace::image::{Builder, Refresh, SourcesFile, Store};
+use goldtrace::image::{Builder, Refresh, SourcesFile, Store, Userland};
 use goldtrace::process::interrupt;
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
 use goldtrace::report::{Again, Colour, Progress, describe, render_diagnostics};
-use goldtrace::run::{self, Lab, Outcome, PerfFor, RunDir, Userland, run_one};
+use goldtrace::run::{self, Lab, Needs, Outcome, RunDir, run_one};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
 /// What the trials share. A guest's image is made when its first trial wants it.
@@ -22,7 +22,8 @@ struct Shared {
     guests: Vec<Guest>,
     sources: SourcesFile,
     cases: Vec<Case>,
-    /// By guest and by whether perf is in it: perf is made when the first trial that needs it comes.
+    /// By guest and by what is in it: perf and modules are made when the first trial that needs them
+    /// comes.
     labs: BTreeMap<(GuestName, Userland), OnceLock<Result<Lab, String>>>,
     dir: OnceLock<Result<RunDir, String>>,
     progress: Progress,
@@ -64,8 +65,8 @@ impl Shared {
         let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
         let sources = SourcesFile::load(&project)?;
         let cases = case::load_all(&project, &names, MissingGolden::IsAFault)?;
-        let kinds = |name: GuestName| [Userland::Plain, Userland::WithPerf].map(|kind| (name.clone(), kind));
-        let labs = names.into_iter().flat_map(kinds).map(|key| (key, OnceLock::new())).collect();
+        let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), run::userland(case)));
+        let labs = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
         Ok(Shared {
             project,
             guests,
@@ -80,9 +81,8 @@ impl Shared {
 
     fn run(&self, case: usize, guest: usize) -> Result<Completion, Failed> {
         let trial = run::Trial { case: &self.cases[case], guest: &self.guests[guest] };
-        let userland = Userland::of(trial.case);
-        let key = (trial.guest.name.clone(), userland);
-        let lab = self.labs[&key].get_or_init(|| self.lab(trial.guest, userland)).as_ref()?;
+        let key = (trial.guest.name.clone(), run::userland(trial.case));
+        let lab = self.labs[&key].get_or_init(|| self.lab(trial.guest, &key.1)).as_ref()?;
         let dir =
             self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
         let finished = run_one(&trial, lab, dir);
@@ -101,7 +101,7 @@ impl Shared {
     }
 
     /// A lab for the guest's trials that need this userland.
-    fn lab(&self, guest: &Guest, userland: Userland) -> Result<Lab, String> {
+    fn lab(&self, guest: &Guest, userland: &Userland) -> Result<Lab, String> {
         let _one = self.building.lock().map_err(|_| "an earlier build panicked")?;
         let store = Store::open_default().map_err(|e| e.to_string())?;
         let builder = Builder::new(
@@ -115,11 +115,11 @@ impl Shared {
         );
         let cases = self.cases.iter().filter(|case| case.runs_on(&guest.name));
         let trials: Vec<run::Trial<'_>> = cases
-            .filter(|case| Userland::of(case) == userland)
+            .filter(|case| run::userland(case) == *userland)
             .map(|case| run::Trial { case, guest })
             .collect();
-        let perf = PerfFor::Trials(&trials);
-        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], Wanted::Auto, perf));
+        let needs = Needs::of(&trials);
+        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], Wanted::Auto, needs));
         lab.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
     }
 }

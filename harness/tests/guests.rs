@@ -243,7 +243,7 @@ fn an_excused_fault_is_told_and_its_end_is_a_failure() {
 #[test]
 fn an_expected_death_is_told_and_a_life_is_a_failure() {
     let case = |text: &str, symbol: &str| {
-        let expect = format!("expect:\n  death: panic\n  symbol: {symbol}\n  reason: it dies\n");
+        let expect = format!("expect:\n  complaint: panic\n  symbol: {symbol}\n  reason: it dies\n");
         format!("{}{expect}", script(text, "5s"))
     };
     for guest in GUESTS {

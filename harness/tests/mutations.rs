@@ -11,7 +11,7 @@ use goldtrace::golden::{Bindings, Edit, Facts, Golden, Hole, Node, NodeKind, Pat
 use goldtrace::guest::{self, Guest, GuestName};
 use goldtrace::normalise::Format;
 use goldtrace::project::Project;
-use goldtrace::run::{Lab, PerfFor, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
+use goldtrace::run::{Lab, Needs, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
 
 /// One change of one line.
 struct Mutant {
@@ -145,7 +145,7 @@ fn no_change_of_a_line_goes_unnoticed() {
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
     let plan = Plan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
-    let lab = &support::prepare(PerfFor::Trials(&plan.trials));
+    let lab = &support::prepare(Needs::of(&plan.trials));
     let run = run_of(&project, &plan, lab);
     let (mut tried, mut free, mut reordered, mut others) = (0, 0, 0, 0);
     let mut unnoticed = Vec::new();

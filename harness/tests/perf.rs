@@ -6,7 +6,7 @@ use std::process::Command;
 
 use goldtrace::guest::{Guest, GuestName};
 use goldtrace::qemu::Accel;
-use goldtrace::run::{Lab, Outcome, PerfFor, Plan};
+use goldtrace::run::{Lab, Needs, Outcome, Plan};
 use support::{TestProject, prepare, shown};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
@@ -34,7 +34,7 @@ fn case(text: &str) -> TestProject {
 
 #[test]
 fn perf_runs_in_the_guests_and_on_the_host() {
-    let lab = prepare(PerfFor::Everything);
+    let lab = prepare(Needs::everything(&[]));
     for guest in GUESTS {
         let finished = case(CASE).run(guest, &lab);
         assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
@@ -47,8 +47,8 @@ fn perf_runs_in_the_guests_and_on_the_host() {
 #[test]
 fn a_trial_is_skipped_where_perf_has_no_libtraceevent() {
     for guest in GUESTS {
-        let lab = prepare(PerfFor::AllGuests).with_changed(&GuestName::new(guest), |bench| {
-            bench.image.perf.as_mut().expect("made").perf.features.libtraceevent = false;
+        let lab = prepare(Needs::perf()).with_changed(&GuestName::new(guest), |bench| {
+            bench.image.perf.as_mut().expect("made").features.libtraceevent = false;
         });
         let finished = case(CASE).run(guest, &lab);
         let text = shown(&finished);
@@ -59,7 +59,7 @@ fn a_trial_is_skipped_where_perf_has_no_libtraceevent() {
 
 #[test]
 fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
-    let lab = prepare(PerfFor::Nothing);
+    let lab = prepare(Needs::nothing());
     let plain = case(&CASE.replace("requires: [perf]\n", ""));
     let skipped = case(&CASE.replace("[perf]", "[perf, CONFIG_NO_SUCH_THING]"));
     for project in [&plain, &skipped] {
@@ -67,7 +67,7 @@ fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
         let guests: Vec<&Guest> = lab.benches().map(|bench| &bench.guest).collect();
         let trials = Plan::make(&cases, &guests, &[]).expect("a plan").trials;
         assert_eq!(trials.len(), GUESTS.len());
-        let lab = prepare(PerfFor::Trials(&trials));
+        let lab = prepare(Needs::of(&trials));
         assert!(lab.benches().all(|bench| bench.image.perf.is_none()));
         assert!(lab.host_perf().is_none());
     }
@@ -92,7 +92,7 @@ fn assert_error(project: &TestProject, guest: &str, lab: &Lab, part: &str) {
 
 #[test]
 fn a_log_that_cannot_be_written_as_planned_is_an_error() {
-    let lab = prepare(PerfFor::AllGuests);
+    let lab = prepare(Needs::perf());
     let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
     let ended = recording(&format!("{record} true 2> /dev/null"), "[{cpu: 1, count: 1, at: 20s}]");
     assert_error(
@@ -118,7 +118,7 @@ fn a_log_that_cannot_be_written_as_planned_is_an_error() {
 
 #[test]
 fn a_second_recording_in_between_is_never_written() {
-    let lab = prepare(PerfFor::AllGuests);
+    let lab = prepare(Needs::perf());
     let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
     let script = format!("\"{record} sleep 0.5 2> /dev/null; {record} sleep 20 2> /dev/null\"");
     let again = recording(&script, "[{cpu: 1, count: 1}, {cpu: 1, count: 1, at: 2500ms}]");
@@ -127,7 +127,7 @@ fn a_second_recording_in_between_is_never_written() {
 
 #[test]
 fn a_trial_that_requires_tcg_is_skipped_under_kvm() {
-    let lab = prepare(PerfFor::Nothing)
+    let lab = prepare(Needs::nothing())
         .with_changed(&GuestName::new("ppc64le"), |bench| bench.accel.accel = Accel::Kvm);
     let project = TestProject::new(
         "title: T\nrequires: [tcg]\nsteps:\n  - run: echo 1\n    capture: out\n",

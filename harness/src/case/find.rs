@@ -11,11 +11,12 @@ use super::read::read_case;
 use crate::diagnostic::Diagnostic;
 use crate::digest::text_digest;
 use crate::golden::HEAD;
-use crate::guest::GuestName;
+use crate::guest::{GuestName, ModuleSource, is_folder_of_modules};
 use crate::project::Project;
 use crate::yaml::Document;
 
-const FILE: &str = "case.yaml";
+/// The file in a case's folder that describes it.
+pub const FILE: &str = "case.yaml";
 /// The ending of goldens' names.
 pub const GOLDEN_EXTENSION: &str = "golden";
 
@@ -37,25 +38,37 @@ pub fn load_all(
     guests: &[GuestName],
     missing: MissingGolden,
 ) -> Result<Vec<Case>, Vec<Diagnostic>> {
-    let mut folders = Vec::new();
+    let mut found = Found::default();
     let mut faults = Vec::new();
-    walk(&project.path("cases"), project, &mut folders, &mut faults);
-    folders.sort();
+    walk(&project.path("cases"), project, &mut found, &mut faults);
+    found.cases.sort();
     let mut cases = Vec::new();
-    for folder in &folders {
+    for folder in &found.cases {
         match load(project, folder, guests, missing) {
             Ok(case) => cases.push(case),
             Err(found) => faults.extend(found),
         }
     }
-    if folders.is_empty() && faults.is_empty() {
+    if faults.is_empty() {
+        faults.extend(found.modules.iter().filter_map(|folder| unused(project, folder, &cases)));
+    }
+    if found.cases.is_empty() && faults.is_empty() {
         faults.push(Diagnostic::whole_file("cases", "there is no case: no case.yaml in any folder"));
     }
     if faults.is_empty() { Ok(cases) } else { Err(faults) }
 }
 
-/// Collect folders with a case file. Files elsewhere belong to no case.
-fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, faults: &mut Vec<Diagnostic>) {
+/// The folders below `cases/`.
+#[derive(Default)]
+struct Found {
+    /// Those with a case file.
+    cases: Vec<Utf8PathBuf>,
+    /// Those with a module's source.
+    modules: Vec<Utf8PathBuf>,
+}
+
+/// Collect folders with a case file, and with a module's source. Files elsewhere belong to no case.
+fn walk(dir: &Utf8Path, project: &Project, found: &mut Found, faults: &mut Vec<Diagnostic>) {
     let entries = match dir.read_dir_utf8().and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(entries) => entries,
         Err(error) => {
@@ -68,11 +81,13 @@ fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, fault
     };
     let is_case = entries.iter().any(|entry| entry.file_name() == FILE);
     if is_case {
-        folders.push(dir.to_owned());
+        found.cases.push(dir.to_owned());
     }
     for entry in entries {
-        if entry.path().is_dir() {
-            walk(entry.path(), project, folders, faults);
+        if is_folder_of_modules(entry.path()) {
+            found.modules.push(entry.into_path());
+        } else if entry.path().is_dir() {
+            walk(entry.path(), project, found, faults);
         } else if !is_case {
             faults.push(
                 Diagnostic::whole_file(project.shown(entry.path()), "no case claims this file")
@@ -80,6 +95,19 @@ fn walk(dir: &Utf8Path, project: &Project, folders: &mut Vec<Utf8PathBuf>, fault
             );
         }
     }
+}
+
+/// The fault of a module's source that no case names; `None` when one does.
+fn unused(project: &Project, folder: &Utf8Path, cases: &[Case]) -> Option<Diagnostic> {
+    let real = folder.canonicalize_utf8().ok()?;
+    let named = cases.iter().flat_map(|case| &case.modules).any(|source| match source {
+        ModuleSource::Folder(path) | ModuleSource::File(path) => path.starts_with(&real),
+        ModuleSource::Tree(_) => false,
+    });
+    (!named).then(|| {
+        Diagnostic::whole_file(project.shown(folder), "no case uses the module in this folder")
+            .with_help("name it in the `modules:` of a case, or remove it")
+    })
 }
 
 fn load(
@@ -108,16 +136,23 @@ fn load(
         (project.shown(&path).to_owned(), bytes)
     };
     let (case, names, mut faults) =
-        read_case(&CaseId::new(id.as_str()), shown, &document, guests, &read_golden);
-    faults.extend(unclaimed(project, folder, &names));
+        read_case(&CaseId::new(id.as_str()), folder, shown, &document, guests, &read_golden);
+    let modules = case.as_ref().map(|case| case.modules.as_slice()).unwrap_or_default();
+    faults.extend(unclaimed(project, folder, &names, modules));
     match case {
         Some(case) if faults.is_empty() => Ok(Case { digest, ..case }),
         _ => Err(faults),
     }
 }
 
-/// Files of the folder that are neither the case nor the golden of one of its captures.
-fn unclaimed(project: &Project, folder: &Utf8Path, captures: &BTreeSet<String>) -> Vec<Diagnostic> {
+/// Files of the folder that are neither the case, nor the golden of one of its captures, nor a module
+/// of its own.
+fn unclaimed(
+    project: &Project,
+    folder: &Utf8Path,
+    captures: &BTreeSet<String>,
+    modules: &[ModuleSource],
+) -> Vec<Diagnostic> {
     let Ok(entries) = folder.read_dir_utf8() else { return Vec::new() };
     let mut files: Vec<Utf8PathBuf> = entries
         .filter_map(Result::ok)
@@ -128,6 +163,10 @@ fn unclaimed(project: &Project, folder: &Utf8Path, captures: &BTreeSet<String>) 
     files
         .iter()
         .filter(|path| path.file_name() != Some(FILE))
+        .filter(|path| {
+            let is_it = |module: &ModuleSource| matches!(module, ModuleSource::File(file) if file == *path);
+            !modules.iter().any(is_it)
+        })
         .filter(|path| {
             let stem =
                 path.file_name().and_then(|name| name.strip_suffix(GOLDEN_EXTENSION)?.strip_suffix('.'));

@@ -6,12 +6,14 @@
 //! This module runs nothing and compares nothing.
 
 mod dispatch_log;
+mod draft;
 mod excuse;
 mod find;
 mod model;
 mod names;
 mod read;
 
-pub use excuse::{Excuse, ExpectedDeath, explains};
-pub use find::{GOLDEN_EXTENSION, MissingGolden, load_all};
+pub use draft::{DraftModule, draft, relative};
+pub use excuse::{ComplaintKind, Excuse, ExpectedComplaint, explains};
+pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
 pub use model::{Action, Capture, Case, CaseId, Part, Requires, Step};

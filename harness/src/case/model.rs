@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use super::excuse::{Excuse, ExpectedDeath};
+use super::excuse::{Excuse, ExpectedComplaint};
 use crate::digest::text_digest;
 use crate::dtl::Plan;
 use crate::golden::Golden;
-use crate::guest::GuestName;
+use crate::guest::{GuestName, ModuleSource};
 use crate::normalise::{Format, auxtrace_part, log_entries};
 use crate::process::shell_line;
 
@@ -52,12 +52,14 @@ pub struct Case {
     pub guests: Vec<GuestName>,
     /// What it is skipped without.
     pub requires: Requires,
+    /// The modules that its trials can load besides those of the guest.
+    pub modules: Vec<ModuleSource>,
     /// The folder in the guest that its steps start from.
     pub directory: String,
     /// Known faults whose marks in captures are excused.
     pub xfail: Vec<Excuse>,
-    /// A known fault of which the guest dies.
-    pub expect_death: Option<ExpectedDeath>,
+    /// A known fault of which the kernel complains.
+    pub expected: Option<ExpectedComplaint>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
 }
@@ -106,6 +108,11 @@ pub enum Action {
         /// The data's file in the guest, relative to the case's folder there.
         data: String,
     },
+    /// Say what a module's file holds of trace events: on the host, without a guest.
+    Inspect {
+        /// The module's name.
+        module: String,
+    },
     /// Read a file to its end.
     Read {
         /// Its path, relative to the case's folder in the guest.
@@ -122,6 +129,8 @@ pub struct Capture {
     pub format: Format,
     /// What of the output is kept.
     pub part: Part,
+    /// The module whose events the captured `format` files must be, all of them and no other.
+    pub defined_by: Option<String>,
     /// What it must be.
     pub golden: Golden,
 }
@@ -176,6 +185,7 @@ impl Step {
             }
             Action::Decode { arguments, .. } => format!("decode {}", shell_line(arguments)),
             Action::Read { path } => format!("read {path}"),
+            Action::Inspect { module } => format!("inspect {module}"),
         }
     }
 }
@@ -197,9 +207,27 @@ impl Case {
                     text.push_str(&format!("decode {data} {}\n", shell_line(arguments)));
                 }
                 Action::Read { path } => text.push_str(&format!("read {path}\n")),
+                Action::Inspect { module } => text.push_str(&format!("inspect {module}\n")),
             }
         }
         text_digest(&text).as_str()[..12].to_owned()
+    }
+
+    /// Whether a guest is needed: not for what is done on the host alone.
+    pub fn boots(&self) -> bool {
+        self.steps.iter().any(|step| !matches!(step.action, Action::Inspect { .. }))
+    }
+
+    /// The modules that steps name, each with the step.
+    pub fn named_modules(&self) -> impl Iterator<Item = (&Step, &str)> {
+        self.steps.iter().flat_map(|step| {
+            let inspected = match &step.action {
+                Action::Inspect { module } => Some(module),
+                _ => None,
+            };
+            let defining = step.capture.as_ref().and_then(|capture| capture.defined_by.as_ref());
+            inspected.into_iter().chain(defining).map(move |name| (step, name.as_str()))
+        })
     }
 
     /// Whether a hypervisor's part is played in it.

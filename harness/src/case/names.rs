@@ -78,6 +78,7 @@ mod tests {
                     name: at.to_string(),
                     format: Format::Plain,
                     part: Part::All,
+                    defined_by: None,
                     golden,
                 }),
             }

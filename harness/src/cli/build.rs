@@ -5,8 +5,8 @@ use clap::Args;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use crate::case::MissingGolden;
-use crate::image::{PerfImage, Refresh};
-use crate::run::PerfFor;
+use crate::image::{Refresh, Root};
+use crate::run::{Needs, Plan};
 
 /// Build kernels, modules, perf and initramfs without running anything.
 #[derive(Debug, Args)]
@@ -23,19 +23,25 @@ pub(super) struct Build {
 impl Build {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        // Nothing is compared: a case whose goldens are still to be written is no fault.
+        let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
-        let lab = self.images.lab(&project, &inputs, &guests, refresh, PerfFor::Everything)?;
+        let plan = Plan::make(&inputs.cases, &guests, &[]).map_err(|e| Stop::Usage(e.to_string()))?;
+        let needs = Needs::everything(&plan.trials);
+        let lab = self.images.lab(&project, &inputs, &guests, refresh, needs)?;
         for bench in lab.benches() {
             let image = &bench.image;
             anstream::println!("guest {}: Linux {}", bench.guest.name, image.kernel.release);
             anstream::println!("  kernel    {}", image.kernel.image());
-            anstream::println!("  initramfs {}", image.initramfs);
-            if let Some(PerfImage { perf, initramfs }) = &image.perf {
+            if let Some(perf) = &image.perf {
                 let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
                 anstream::println!("  perf      {}{without}", perf.program());
-                anstream::println!("  with perf {initramfs}");
+            }
+            for (userland, Root { initramfs, modules }) in image.roots() {
+                let perf = if userland.perf { " with perf" } else { "" };
+                let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+                anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
             }
         }
         if let Some(perf) = lab.host_perf() {

@@ -7,6 +7,7 @@ mod doctor;
 mod dtl_plot;
 mod lint;
 mod list;
+mod new;
 mod options;
 mod run;
 mod shell;
@@ -36,6 +37,8 @@ enum Command {
     Bless(bless::Bless),
     /// Find goldens left behind, parts that no guest selects, holes that let much through
     Lint(lint::Lint),
+    /// Write a new case, for a kernel module of yours
+    New(new::New),
     /// Build kernels, modules, perf and initramfs without running anything
     Build(build::Build),
     /// A shell in a guest, with the same image that trials boot, and perf
@@ -56,6 +59,7 @@ impl Cli {
             Command::List(command) => command.run(&self.place),
             Command::Bless(command) => command.run(&self.place),
             Command::Lint(command) => command.run(&self.place),
+            Command::New(command) => command.run(&self.place),
             Command::Build(command) => command.run(&self.place),
             Command::Shell(command) => command.run(&self.place),
             Command::Doctor(command) => command.run(&self.place),

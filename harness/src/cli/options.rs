@@ -12,7 +12,7 @@ use crate::lint;
 use crate::project::Project;
 use crate::qemu::Wanted;
 use crate::report::Progress;
-use crate::run::{Lab, PerfFor};
+use crate::run::{Lab, Needs};
 
 /// Where goldtrace works.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 /// Which guests.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct Guests {
     /// Only this guest (repeatable) [default: all]
     #[arg(long = "guest", value_name = "GUEST")]
@@ -31,7 +31,7 @@ pub(super) struct Guests {
 }
 
 /// How images are made.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct Images {
     /// Build the kernel from a copy of the source with this patch applied (repeatable, in order)
     #[arg(long = "patch", value_name = "FILE")]
@@ -60,11 +60,29 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
+    /// Read what is needed to boot a guest that no case is run on: faults of cases do not matter then.
+    pub(super) fn without_cases(project: &Project) -> Result<Inputs, Stop> {
+        let mut faults = Vec::new();
+        let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
+        match sources {
+            Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases: Vec::new() }),
+            _ => Err(Stop::Faults(faults)),
+        }
+    }
+
+    fn guests_and_sources(
+        project: &Project,
+        faults: &mut Vec<Diagnostic>,
+    ) -> (Vec<Guest>, Option<SourcesFile>) {
+        let guests = guest::load_all(project).map_err(|found| faults.extend(found)).unwrap_or_default();
+        let sources = SourcesFile::load(project).map_err(|found| faults.extend(found)).ok();
+        (guests, sources)
+    }
+
     /// Read everything, and tell the faults of all files together.
     pub(super) fn load(project: &Project, missing: MissingGolden) -> Result<Inputs, Stop> {
         let mut faults = Vec::new();
-        let guests = guest::load_all(project).map_err(|found| faults.extend(found)).unwrap_or_default();
-        let sources = SourcesFile::load(project).map_err(|found| faults.extend(found)).ok();
+        let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
         // With a faulty guest its name is still known: a case that names it is not at fault.
         let names = project.stems("guests", "yaml").unwrap_or_default();
         let names: Vec<GuestName> = names.iter().map(|name| GuestName::new(name)).collect();
@@ -119,14 +137,14 @@ impl Images {
         inputs: &Inputs,
         guests: &[&Guest],
         refresh: Refresh,
-        perf: PerfFor<'_>,
+        needs: Needs<'_>,
     ) -> Result<Lab, Stop> {
         let patches = self.patches()?;
         let progress = Progress::to_stderr();
         let store = Store::open_default()?;
         let builder =
             Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
-        Ok(Lab::prepare(&builder, guests, self.accel, perf)?)
+        Ok(Lab::prepare(&builder, guests, self.accel, needs)?)
     }
 
     /// The words that give these options again.

@@ -9,7 +9,7 @@ use crate::case::{Case, MissingGolden};
 use crate::image::Refresh;
 use crate::process::shell_line;
 use crate::report::{Again, Colour, Summary, describe, headline};
-use crate::run::{Lab, Outcome, PerfFor, Plan, RunDir, default_jobs, run_all};
+use crate::run::{Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
 #[derive(Debug, Args)]
@@ -36,6 +36,12 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// A run of what `filter` selects whose captures become goldens.
+    pub(super) fn blessing(filter: String, guests: Guests, images: Images) -> Run {
+        let filters = vec![filter];
+        Run { filters, guests, images, jobs: None, dry_run: false, bless: true, no_skip: false }
+    }
+
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
         let inputs = {
@@ -51,13 +57,8 @@ impl Run {
             }
             return Ok(ExitStatus::Success);
         }
-        let lab = self.images.lab(
-            &project,
-            &inputs,
-            &plan.guests(),
-            Refresh::WhenOld,
-            PerfFor::Trials(&plan.trials),
-        )?;
+        let lab =
+            self.images.lab(&project, &inputs, &plan.guests(), Refresh::WhenOld, Needs::of(&plan.trials))?;
         introduce(&lab);
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);

@@ -9,10 +9,9 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::MissingGolden;
-use crate::image::Refresh;
+use crate::image::{Refresh, Userland};
 use crate::qemu::{Console, Machine, Mode};
-use crate::run::{PerfFor, Userland};
+use crate::run::Needs;
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
@@ -31,13 +30,13 @@ pub(super) struct Shell {
 impl Shell {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let inputs = Inputs::without_cases(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, PerfFor::AllGuests)?;
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, Needs::perf())?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
@@ -48,7 +47,7 @@ impl Shell {
         let console = Console::Passed { input, output };
         let machine = lab
             .bench(&guest.name)
-            .start(Userland::WithPerf, Mode::Shell, path, console)
+            .start(&Userland { perf: true, modules: Vec::new() }, Mode::Shell, path, console)
             .map_err(|e| Stop::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {

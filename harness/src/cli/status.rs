@@ -76,7 +76,10 @@ impl From<Vec<Diagnostic>> for Stop {
 
 impl From<ImageError> for Stop {
     fn from(error: ImageError) -> Stop {
-        Stop::Infrastructure(error.into())
+        match error {
+            ImageError::Unfit(why) => Stop::Usage(why),
+            error => Stop::Infrastructure(error.into()),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::modules::ModuleSource;
+
 /// The name of a guest: that of its file, such as `ppc64le`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuestName(String);
@@ -137,4 +139,6 @@ pub struct Guest {
     pub kvm: AccelSpec,
     /// How the kernel is built and started.
     pub kernel: KernelSpec,
+    /// The modules that every trial can load.
+    pub modules: Vec<ModuleSource>,
 }

@@ -4,7 +4,9 @@
 //! nothing and knows no case.
 
 mod description;
+mod modules;
 mod read;
 
 pub use description::{AccelSpec, Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+pub use modules::{ModuleSource, is_folder_of_modules};
 pub use read::{load_all, read_guest};

@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use camino::Utf8Path;
+
 use super::description::{AccelSpec, Arch, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+use super::modules::ModuleSource;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::project::Project;
 use crate::yaml::{Document, Fields, Node, Reader};
@@ -20,7 +23,7 @@ pub fn load_all(project: &Project) -> Result<Vec<Guest>, Vec<Diagnostic>> {
     for name in &names {
         let file = format!("guests/{name}.yaml");
         match fs::read_to_string(project.path(&file)) {
-            Ok(text) => match read_guest(name, &file, &text) {
+            Ok(text) => match read_guest(name, &file, &text, &project.path("guests")) {
                 Ok(guest) => guests.push(guest),
                 Err(found) => faults.extend(found),
             },
@@ -33,14 +36,14 @@ pub fn load_all(project: &Project) -> Result<Vec<Guest>, Vec<Diagnostic>> {
     if faults.is_empty() { Ok(guests) } else { Err(faults) }
 }
 
-/// The guest that `text` describes.
+/// The guest that `text` describes, the text of a file in `folder`.
 ///
 /// # Errors
 /// Every fault of the text.
-pub fn read_guest(name: &str, file: &str, text: &str) -> Result<Guest, Vec<Diagnostic>> {
+pub fn read_guest(name: &str, file: &str, text: &str, folder: &Utf8Path) -> Result<Guest, Vec<Diagnostic>> {
     let document = Document::parse(file, text).map_err(|fault| vec![fault])?;
     let mut reader = Reader::new();
-    let guest = guest(&mut reader, name, document.root());
+    let guest = guest(&mut reader, name, document.root(), folder);
     let faults = reader.into_faults();
     match guest {
         Some(guest) if faults.is_empty() => Ok(guest),
@@ -48,11 +51,11 @@ pub fn read_guest(name: &str, file: &str, text: &str) -> Result<Guest, Vec<Diagn
     }
 }
 
-fn guest(r: &mut Reader, name: &str, root: Node<'_>) -> Option<Guest> {
-    let f = r.fields(
-        root,
-        &["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel"],
-    )?;
+const KEYS: [&str; 9] =
+    ["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel", "modules"];
+
+fn guest(r: &mut Reader, name: &str, root: Node<'_>, folder: &Utf8Path) -> Option<Guest> {
+    let f = r.fields(root, &KEYS)?;
     let arch = f.need(r, "arch").and_then(|node| arch(r, &node));
     let memory_mib = f.need(r, "memory").and_then(|node| r.number(&node, 64..=65_536));
     let cpus = f.need(r, "cpus").and_then(|node| r.number(&node, 1..=64));
@@ -66,6 +69,10 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>) -> Option<Guest> {
         Some((tcg?, kvm?))
     });
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
+    let modules = match f.get("modules") {
+        Some(node) => ModuleSource::read_list(r, &node, folder),
+        None => Some(Vec::new()),
+    };
     let (tcg, kvm) = accelerators?;
     Some(Guest {
         name: GuestName::new(name),
@@ -78,6 +85,7 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>) -> Option<Guest> {
         tcg,
         kvm,
         kernel: kernel?,
+        modules: modules?,
     })
 }
 
@@ -164,7 +172,7 @@ mod tests {
     #[test]
     fn every_fault_of_a_guest_is_told() {
         let text = "arch: x86\nmemory: 1\ncpus: two\nconsole: ttyS0\ndebian_arch: amd64\nkernal: {}\n";
-        let faults = read_guest("g", "guests/g.yaml", text).expect_err("faulty");
+        let faults = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("faulty");
         let shown: Vec<String> = faults
             .iter()
             .map(|f| {

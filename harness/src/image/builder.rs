@@ -1,18 +1,21 @@
 //! Everything that one guest boots, made in the right order.
 
+use std::collections::BTreeMap;
+
 use camino::Utf8PathBuf;
 
 use super::apt::{Candidate, Deb};
 use super::error::ImageError;
 use super::initramfs::{self, Contents};
 use super::kernel::{self, Kernel};
+use super::modules::{self, BuiltModule};
 use super::patch::Patch;
 use super::perf::{self, Perf, Target};
 use super::sources::{Refresh, Sources, SourcesFile};
 use super::store::{Product, Store};
 use super::userland;
 use super::watch::Watch;
-use crate::guest::Guest;
+use crate::guest::{Guest, ModuleSource};
 use crate::project::Project;
 
 /// A bootable guest.
@@ -20,19 +23,43 @@ use crate::project::Project;
 pub struct GuestImage {
     /// The kernel.
     pub kernel: Kernel,
-    /// The initramfs as a file.
-    pub initramfs: Utf8PathBuf,
-    /// perf, when it was asked for.
-    pub perf: Option<PerfImage>,
+    /// perf, when something that boots needs it.
+    pub perf: Option<Perf>,
+    /// What it boots with the kernel.
+    roots: BTreeMap<Userland, Root>,
 }
 
-/// What a guest boots for trials that need perf.
+/// What a guest has besides its kernel, the agent, busybox and its own modules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Userland {
+    /// perf, which costs a little at each boot.
+    pub perf: bool,
+    /// Further modules.
+    pub modules: Vec<ModuleSource>,
+}
+
+/// A guest's root file system.
 #[derive(Debug, Clone)]
-pub struct PerfImage {
-    /// perf itself.
-    pub perf: Perf,
-    /// The initramfs with perf in it, as a file.
+pub struct Root {
+    /// The initramfs as a file.
     pub initramfs: Utf8PathBuf,
+    /// The modules in it.
+    pub modules: Vec<BuiltModule>,
+}
+
+impl GuestImage {
+    /// The root file system with this userland.
+    ///
+    /// # Panics
+    /// When the image was not made with it: planning and preparing disagree.
+    pub fn root(&self, userland: &Userland) -> &Root {
+        self.roots.get(userland).unwrap_or_else(|| panic!("the image was not made for {userland:?}"))
+    }
+
+    /// All of them.
+    pub fn roots(&self) -> impl Iterator<Item = (&Userland, &Root)> {
+        self.roots.iter()
+    }
 }
 
 /// Makes images.
@@ -73,25 +100,53 @@ impl<'a> Builder<'a> {
         &self.sources
     }
 
-    /// The image of a guest, from the cache or built; without perf.
+    /// The image of a guest, from the cache or built, with nothing in it but its own modules.
     ///
     /// # Errors
     /// What went wrong, with the end of the log.
     pub fn image(&self, guest: &Guest) -> Result<GuestImage, ImageError> {
         let source = self.deb(&self.sources.suite, &self.sources.kernel);
         let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.watch)?;
-        let initramfs = self.initramfs(guest, &kernel, None)?;
-        Ok(GuestImage { kernel, initramfs, perf: None })
+        let mut image = GuestImage { kernel, perf: None, roots: BTreeMap::new() };
+        self.add_userland(guest, &mut image, Userland::default())?;
+        Ok(image)
     }
 
-    /// The same image with perf, from the cache or built.
+    /// Make the image bootable with this userland, from the cache or built.
     ///
     /// # Errors
     /// What went wrong, with the end of the log.
-    pub fn with_perf(&self, guest: &Guest, image: GuestImage) -> Result<GuestImage, ImageError> {
-        let perf = self.perf(&Target::guest(guest)?)?;
-        let initramfs = self.initramfs(guest, &image.kernel, Some(&perf))?;
-        Ok(GuestImage { perf: Some(PerfImage { perf, initramfs }), ..image })
+    pub fn add_userland(
+        &self,
+        guest: &Guest,
+        image: &mut GuestImage,
+        userland: Userland,
+    ) -> Result<(), ImageError> {
+        if image.roots.contains_key(&userland) {
+            return Ok(());
+        }
+        if userland.perf && image.perf.is_none() {
+            image.perf = Some(self.perf(&Target::guest(guest)?)?);
+        }
+        let own = self.modules(guest, &image.kernel, &guest.modules)?;
+        let further = self.modules(guest, &image.kernel, &userland.modules)?;
+        let modules = modules::union(own, further);
+        let perf = image.perf.as_ref().filter(|_| userland.perf);
+        let initramfs = self.initramfs(guest, &image.kernel, &modules, perf)?;
+        image.roots.insert(userland, Root { initramfs, modules });
+        Ok(())
+    }
+
+    fn modules(
+        &self,
+        guest: &Guest,
+        kernel: &Kernel,
+        sources: &[ModuleSource],
+    ) -> Result<Vec<BuiltModule>, ImageError> {
+        let source = &self.deb(&self.sources.suite, &self.sources.kernel);
+        let parts = modules::Parts { guest, kernel, source, patches: &self.patches };
+        let built = sources.iter().map(|source| modules::build(self.store, source, &parts, self.watch));
+        Ok(built.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The perf that runs on the host, from the cache or built, whichever guests there are.
@@ -117,6 +172,7 @@ impl<'a> Builder<'a> {
         &self,
         guest: &Guest,
         kernel: &Kernel,
+        modules: &[BuiltModule],
         perf: Option<&Perf>,
     ) -> Result<Utf8PathBuf, ImageError> {
         let package =
@@ -126,7 +182,7 @@ impl<'a> Builder<'a> {
         let package = self.deb(&self.sources.suite, package);
         let busybox = userland::busybox(self.store, guest, &package, self.watch)?;
         let agent = userland::agent(self.store, self.project, guest, self.watch)?;
-        let contents = Contents { kernel, busybox: &busybox, agent: &agent, perf };
+        let contents = Contents { kernel, modules, busybox: &busybox, agent: &agent, perf };
         let archive: Product = initramfs::build(self.store, self.project, guest, &contents, self.watch)?;
         Ok(archive.dir.join("initramfs.cpio"))
     }

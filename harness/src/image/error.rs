@@ -22,6 +22,9 @@ pub enum ImageError {
         /// What happened.
         error: io::Error,
     },
+    /// A module that a guest would not load, told in full: what a file asks for is at fault.
+    #[error("{0}")]
+    Unfit(String),
     /// A short command failed, or the user has interrupted.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -8,6 +8,7 @@ use cpio::newc::{Builder, trailer};
 
 use super::error::ImageError;
 use super::kernel::Kernel;
+use super::modules::{BuiltModule, dependencies};
 use super::perf::Perf;
 use super::store::{Product, Recipe, Store};
 use super::watch::Watch;
@@ -15,14 +16,18 @@ use crate::guest::Guest;
 use crate::project::Project;
 
 const APPLETS: &str = "images/applets.txt";
+/// What modprobe(8) reads in the kernel's folder of modules.
+const DEPENDENCIES: &str = "modules.dep";
 
 /// Folders that exist before `init` runs. The kernel makes /dev/console itself.
 const FOLDERS: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
 
 /// What an archive is made of.
 pub(super) struct Contents<'c> {
-    /// The kernel that it is for: its modules.
+    /// The kernel that it is for.
     pub(super) kernel: &'c Kernel,
+    /// The kernel's modules.
+    pub(super) modules: &'c [BuiltModule],
     /// The userland.
     pub(super) busybox: &'c Product,
     /// The agent.
@@ -39,20 +44,21 @@ pub(super) fn build(
     contents: &Contents<'_>,
     watch: &dyn Watch,
 ) -> Result<Product, ImageError> {
-    let Contents { kernel, busybox, agent, perf } = contents;
+    let Contents { kernel, modules, busybox, agent, perf } = contents;
     let text = fs::read_to_string(project.path(APPLETS)).map_err(|e| ImageError::file("read", APPLETS, e))?;
     let applets: Vec<&str> =
         text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
-    let modules: String =
-        kernel.modules().map(|m| format!("{m} {}\n", kernel.product.sha256(m.as_str()))).collect();
+    let dependencies = dependencies(modules)?;
+    let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
     let name = format!("{}{}", guest.name, if perf.is_some() { "-perf" } else { "" });
     let recipe = Recipe::new("initramfs", &name)
         .with("busybox", busybox.sha256("busybox"))
         .with("agent", agent.sha256("init"))
         .with("applets", applets.join(" "))
         .with("release", &kernel.release)
-        .with("modules", modules)
-        .with("layout", format!("1 {FOLDERS:?}"));
+        .with("modules", list)
+        .with("dependencies", &dependencies)
+        .with("layout", format!("2 {FOLDERS:?}"));
     let recipe = match perf {
         Some(perf) => recipe.with("perf", perf.sha256()),
         None => recipe,
@@ -72,12 +78,15 @@ pub(super) fn build(
             archive.file("bin/perf", 0o755, &read(&perf.program())?)?;
         }
         archive.file("init", 0o755, &read(&agent.dir.join("init"))?)?;
-        for module in kernel.modules() {
-            let below = module.strip_prefix("modules").expect("modules stand in modules/");
-            let path = Utf8Path::new("lib/modules").join(&kernel.release).join("kernel").join(below);
+        let folder = Utf8Path::new("lib/modules").join(&kernel.release);
+        for module in *modules {
+            let path = folder.join(&module.place);
             archive.folders_above(&path)?;
-            archive.file(path.as_str(), 0o644, &read(&kernel.product.dir.join(module))?)?;
+            archive.file(path.as_str(), 0o644, &read(&module.file)?)?;
         }
+        let path = folder.join(DEPENDENCIES);
+        archive.folders_above(&path)?;
+        archive.file(path.as_str(), 0o644, dependencies.as_bytes())?;
         let path = workshop.out.join("initramfs.cpio");
         fs::write(&path, archive.finish()?).map_err(|e| ImageError::file("write", path, e))
     })

@@ -11,7 +11,7 @@ use super::error::ImageError;
 use super::kconfig::Wanted;
 use super::linux_source::Archive;
 use super::patch::Patch;
-use super::store::{Product, Recipe, Store, Workshop, make_dir};
+use super::store::{Product, Recipe, Store, Workshop};
 use super::toolchain;
 use super::watch::Watch;
 use crate::guest::Guest;
@@ -21,22 +21,34 @@ use crate::project::Project;
 /// A built kernel.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// The product: `kernel`, `System.map`, `config`, `release` and `modules/`.
+    /// The product: `kernel`, `System.map`, `config`, `release` and `kbuild.tar.gz`.
     pub product: Product,
     /// What `uname -r` says in a guest that runs it. It carries the recipe's digest, so a guest
     /// that booted another kernel is noticed.
     pub release: String,
 }
 
-/// What is built, after the configuration.
+/// What is built, after the configuration. The modules themselves are not kept; with them comes
+/// `Module.symvers`, which every later build of a module reads.
 const TARGETS: [&str; 2] = ["vmlinux", "modules"];
+
+/// What modules are built against, packed: headers, makefiles and programs of the build.
+const KBUILD: &str = "kbuild.tar.gz";
+
+/// What collects them from a built tree: the script with which the kernel makes distributions'
+/// packages of headers.
+const COLLECT_KBUILD: &str = "scripts/package/install-extmod-build";
 
 /// Files kept from the build folder, with the name that each gets.
 const KEPT: [(&str, &str); 3] =
     [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
 
-/// What stands here is no part of a kernel: a patch to perf alone leaves the kernel as it is.
-const NOT_BUILT_FROM: &str = "tools/perf";
+/// What stands here is no part of a kernel: a patch to perf or to a sample module alone leaves the
+/// kernel as it is.
+const NOT_BUILT_FROM: [&str; 2] = ["tools/perf", SAMPLES];
+
+/// Modules that the kernel's source has as examples. None of them is built in.
+const SAMPLES: &str = "samples";
 
 const LIMIT: Duration = Duration::from_secs(80 * 60);
 
@@ -46,9 +58,28 @@ impl Kernel {
         self.product.dir.join("kernel")
     }
 
-    /// The modules, relative to the product's folder.
-    pub fn modules(&self) -> impl Iterator<Item = &Utf8Path> {
-        self.product.files().filter(|file| file.extension() == Some("ko"))
+    /// Unpack what modules are built against into `to`, a folder that exists.
+    ///
+    /// # Errors
+    /// When it cannot be unpacked.
+    pub(super) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
+        let archive = self.product.dir.join(KBUILD);
+        let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        Ok(())
+    }
+
+    /// What the kernel compares a module's `vermagic` with before it loads it: its release and the
+    /// options that change the layout of its data (include/linux/vermagic.h, Linux 7.2). Without the
+    /// blank at its end.
+    ///
+    /// # Errors
+    /// When the image cannot be read or holds no such text.
+    pub fn vermagic(&self) -> Result<String, ImageError> {
+        let path = self.image();
+        let image = fs::read(&path).map_err(|e| ImageError::file("read", &path, e))?;
+        vermagic(&image, &self.release)
+            .ok_or_else(|| ImageError::Other(format!("`{path}` holds no vermagic of {}", self.release)))
     }
 
     /// The final configuration.
@@ -81,7 +112,8 @@ pub(super) fn build(
         let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
         wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
     }
-    let relevant = |patch: &Patch| patch.part(|path| !path.starts_with(NOT_BUILT_FROM));
+    let built_from = |path: &Utf8Path| !NOT_BUILT_FROM.iter().any(|folder| path.starts_with(folder));
+    let relevant = |patch: &Patch| patch.part(built_from);
     let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
     let make = Make::new(guest);
     let recipe = Recipe::new("kernel", guest.name.as_str())
@@ -91,7 +123,7 @@ pub(super) fn build(
         .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
         .with("make", shell_words::join(make.words("localversion")))
         .with("targets", TARGETS.join(" "))
-        .with("kept", format!("{} {KEPT:?}", guest.kernel.image));
+        .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
     let product = store.product(&recipe, watch, |workshop| {
         let archive = Archive::open(&sh, workshop, source)?;
@@ -100,10 +132,11 @@ pub(super) fn build(
         for patch in &patches {
             patch.apply(&sh, workshop, &tree)?;
         }
-        let build = Build { sh: &sh, workshop, tree, words: make.words(&local_version), store };
+        let build = Build { sh: &sh, workshop, tree, make: &make, words: make.words(&local_version), store };
         build.configure(&wanted)?;
         build.compile()?;
-        build.keep(&guest.kernel.image)
+        build.keep(&guest.kernel.image)?;
+        build.keep_kbuild()
     })?;
     let path = product.dir.join("release");
     let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
@@ -140,6 +173,7 @@ struct Build<'b> {
     sh: &'b Shell,
     workshop: &'b Workshop<'b>,
     tree: Utf8PathBuf,
+    make: &'b Make,
     words: Vec<String>,
     store: &'b Store,
 }
@@ -151,11 +185,12 @@ impl Build<'_> {
         self.make(&["allnoconfig".to_owned(), format!("KCONFIG_ALLCONFIG={fragment}")])?;
         let path = self.tree.join(".config");
         let config = fs::read_to_string(&path).map_err(|e| ImageError::file("read", &path, e))?;
-        let missing = wanted.missing_from(&config);
-        if missing.is_empty() {
+        let mut wrong = wanted.missing_from(&config);
+        wrong.extend(built_in_samples(&config));
+        if wrong.is_empty() {
             return Ok(());
         }
-        let list: String = missing.iter().map(|m| format!("\n    {m}")).collect();
+        let list: String = wrong.iter().map(|m| format!("\n    {m}")).collect();
         Err(ImageError::Other(format!(
             "{}: the kernel's configuration is not what images/kernel/ asks for:{list}",
             self.workshop.label
@@ -186,14 +221,60 @@ impl Build<'_> {
         for (from, to) in KEPT {
             copy(&self.tree.join(from), &out.join(to))?;
         }
-        let order = self.tree.join("modules.order");
-        let list = fs::read_to_string(&order).map_err(|e| ImageError::file("read", &order, e))?;
-        for object in list.lines() {
-            let module = Utf8Path::new(object).with_extension("ko");
-            let to = out.join("modules").join(&module);
-            make_dir(to.parent().expect("a module stands in a folder"))?;
-            copy(&self.tree.join(&module), &to)?;
-        }
         Ok(())
+    }
+
+    fn keep_kbuild(&self) -> Result<(), ImageError> {
+        let Workshop { out, scratch, log, .. } = self.workshop;
+        let folder = scratch.join("kbuild");
+        let sh = self.sh.clone();
+        sh.change_dir(&self.tree);
+        // The script builds the host's programs again where the two compilers differ: it is meant for
+        // a package that is used on the target.
+        let command = cmd!(sh, "sh {COLLECT_KBUILD} {folder}")
+            .env("srctree", ".")
+            .env("SRCARCH", &self.make.arch)
+            .env("CC", "cc")
+            .env("HOSTCC", "cc");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        let command = cmd!(self.sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} .");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        Ok(())
+    }
+}
+
+/// Sample modules that `config` has built into the kernel: a patch to one would not change it.
+fn built_in_samples(config: &str) -> Vec<String> {
+    let built_in = |line: &&str| line.starts_with("CONFIG_SAMPLE_") && line.ends_with("=y");
+    let told = |line: &str| format!("{line}: samples are built as modules, never into the kernel");
+    config.lines().filter(built_in).map(told).collect()
+}
+
+/// The NUL-terminated text in `image` that begins with the release and a blank.
+fn vermagic(image: &[u8], release: &str) -> Option<String> {
+    let start = format!("\0{release} ");
+    let at = memchr::memmem::find(image, start.as_bytes())? + 1;
+    let length = memchr::memchr(0, &image[at..])?;
+    let text = std::str::from_utf8(&image[at..at + length]).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vermagic_is_told_from_the_banner() {
+        let image = b"..\0Linux version 7.2-x (goldtrace)\0\x007.2-x\0\x007.2-x SMP preempt mod_unload \0..";
+        assert_eq!(vermagic(image, "7.2-x").as_deref(), Some("7.2-x SMP preempt mod_unload"));
+        assert_eq!(vermagic(image, "7.2"), None);
+        assert_eq!(vermagic(b"\x007.2 SMP", "7.2"), None);
+    }
+
+    #[test]
+    fn a_sample_that_is_built_in_is_named() {
+        let found = built_in_samples("CONFIG_SAMPLES=y\nCONFIG_SAMPLE_KOBJECT=y\nCONFIG_SAMPLE_X=m\n");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("CONFIG_SAMPLE_KOBJECT=y"), "{found:?}");
     }
 }

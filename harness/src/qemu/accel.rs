@@ -141,7 +141,7 @@ mod tests {
              qemu: {{binary: q, package: p, machine: m}}\naccelerators: {{tcg: {{cpu: a}}, kvm: {{cpu: b}}}}\n\
              kernel: {{make_arch: x, image: vmlinux, fragments: []}}\n"
         );
-        read_guest("g", "g.yaml", &text).expect("valid")
+        read_guest("g", "g.yaml", &text, "/".into()).expect("valid")
     }
 
     fn hosts_own() -> Guest {

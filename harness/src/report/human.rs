@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 
 use super::colour::Colour;
 use super::{decoded, diff};
-use crate::run::{Excused, Failure, Finished, Outcome, StepPlace, TrialError};
+use crate::run::{Excused, Failure, Finished, ModuleFailure, Outcome, StepPlace, TrialError};
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,6 +126,11 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
         match failure {
             Failure::Capture(failure) => text.push_str(&diff::render(failure, colour)),
             Failure::Decoded(failure) => text.push_str(&decoded::render(failure)),
+            Failure::Module(failure) => {
+                let ModuleFailure { step: StepPlace { file, line, .. }, module, faults } = failure.as_ref();
+                let _ = writeln!(text, "{file}:{line}: module {module} is not what its source defines");
+                text.extend(faults.iter().map(|fault| format!("  {fault}\n")));
+            }
             Failure::Kernel { complaint, others, step, console } => {
                 let what = if complaint.fatal { "panicked" } else { "complained" };
                 let _ = writeln!(text, "the kernel {what}: {}", complaint.line);

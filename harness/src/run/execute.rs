@@ -8,10 +8,12 @@ use camino::Utf8Path;
 use super::artefacts::TrialDir;
 use super::decode::{self, HostOutput};
 use super::hypervisor::play;
-use super::lab::Bench;
+use super::inspect::{Inspected, inspect};
+use super::lab::{Bench, userland};
 use crate::agent::{Answer, Ended, Request, Session, SessionError, Work};
 use crate::case::{Action, Capture, Case, Step};
 use crate::dtl::{self, Written};
+use crate::module;
 use crate::normalise::Format;
 use crate::plot;
 use crate::qemu::{Complaint, Machine, Outside, Stop};
@@ -47,6 +49,8 @@ pub struct StepRecord {
     pub written: Option<Written>,
     /// What perf printed on the host of the same data.
     pub host: Option<HostOutput>,
+    /// The module that the step has looked at, or whose events' formats it has read.
+    pub inspected: Option<Inspected>,
 }
 
 /// What kept a trial from its end.
@@ -73,6 +77,10 @@ pub fn execute(
     dir: &TrialDir,
 ) -> std::io::Result<Transcript> {
     let mut transcript = Transcript::default();
+    if !case.boots() {
+        transcript.trouble = on_host_alone(case, bench, dir, &mut transcript.steps)?;
+        return Ok(transcript);
+    }
     let machine = match bench.start_trial(case, &dir.dir) {
         Ok(machine) => machine,
         Err(error) => {
@@ -136,22 +144,13 @@ fn steps(
     transcript: &mut Transcript,
 ) -> std::io::Result<Option<Trouble>> {
     for (at, step) in case.steps.iter().enumerate() {
-        let (answer, written) = match answer(session, &mut guest, case, step) {
-            Ok(answered) => answered,
+        let done = match answer(session, &mut guest, case, step) {
+            Ok(done) => done,
             Err(trouble) => return Ok(Some(trouble)),
         };
-        for (stream, bytes) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
-            if !bytes.is_empty() {
-                fs::write(dir.step(at + 1, stream), bytes)?;
-            }
-        }
-        let wrong = unexpected(step, &answer);
-        if let (Some(capture), None) = (&step.capture, &wrong) {
-            let kept = capture.part.of(&answer.stdout);
-            fs::write(dir.capture(&capture.name), &kept)?;
-            plot(case, capture, &kept, dir)?;
-        }
-        transcript.steps.push(StepRecord { answer, written, host: None });
+        keep(case, at, &done.answer, dir)?;
+        let wrong = unexpected(step, &done.answer);
+        transcript.steps.push(done);
         if let Some(what) = wrong {
             return Ok(Some(Trouble::Step(what)));
         }
@@ -165,26 +164,88 @@ fn steps(
     Ok(None)
 }
 
+/// Do the steps of a case that needs no guest.
+fn on_host_alone(
+    case: &Case,
+    bench: &Bench,
+    dir: &TrialDir,
+    done: &mut Vec<StepRecord>,
+) -> std::io::Result<Option<Trouble>> {
+    for (at, step) in case.steps.iter().enumerate() {
+        match inspected(case, bench, step) {
+            Ok(Some(inspected)) => {
+                let answer = described(&inspected);
+                keep(case, at, &answer, dir)?;
+                done.push(StepRecord { answer, written: None, host: None, inspected: Some(inspected) });
+            }
+            Ok(None) => return Ok(Some(Trouble::Machine("this step needs a guest".to_owned()))),
+            Err(trouble) => return Ok(Some(trouble)),
+        }
+    }
+    Ok(None)
+}
+
+/// The module that a step names.
+fn inspected(case: &Case, bench: &Bench, step: &Step) -> Result<Option<Inspected>, Trouble> {
+    let modules = || &bench.image.root(&userland(case)).modules;
+    let name = match (&step.action, &step.capture) {
+        (Action::Inspect { module }, _) => module,
+        (_, Some(Capture { defined_by: Some(module), .. })) => module,
+        _ => return Ok(None),
+    };
+    inspect(name, modules()).map(Some)
+}
+
+fn described(inspected: &Inspected) -> Answer {
+    Answer {
+        ended: Ended::Exited(0),
+        stdout: module::describe(&inspected.module).into_bytes(),
+        stderr: Vec::new(),
+        elapsed: Duration::ZERO,
+    }
+}
+
+/// Keep what a step has printed, and what it captures of that.
+fn keep(case: &Case, at: usize, answer: &Answer, dir: &TrialDir) -> std::io::Result<()> {
+    let step = &case.steps[at];
+    for (stream, bytes) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
+        if !bytes.is_empty() {
+            fs::write(dir.step(at + 1, stream), bytes)?;
+        }
+    }
+    if let (Some(capture), None) = (&step.capture, unexpected(step, answer)) {
+        let kept = capture.part.of(&answer.stdout);
+        fs::write(dir.capture(&capture.name), &kept)?;
+        plot(case, capture, &kept, dir)?;
+    }
+    Ok(())
+}
+
 /// Do a step in the guest, and the hypervisor's part in it.
 fn answer(
     session: &mut Session,
     guest: &mut Guest<'_>,
     case: &Case,
     step: &Step,
-) -> Result<(Answer, Option<Written>), Trouble> {
-    let request = request(case, step);
+) -> Result<StepRecord, Trouble> {
+    let record = |answer, written, inspected| StepRecord { answer, written, host: None, inspected };
+    let inspected = inspected(case, guest.bench, step)?;
+    let Some(request) = request(case, step) else {
+        let answer = inspected.as_ref().map(described).expect("a step without a request looks at a module");
+        return Ok(record(answer, None, inspected));
+    };
     if matches!(step.action, Action::Run { .. }) {
         guest.copies.outdate();
     }
     let Action::Run { log: Some(plan), .. } = &step.action else {
-        return Ok((session.request(&request).map_err(trouble)?, None));
+        return Ok(record(session.request(&request).map_err(trouble)?, None, inspected));
     };
     let Some(outside) = &mut guest.outside else {
         return Err(Trouble::Machine("the guest was booted without shared memory".to_owned()));
     };
     let map = guest.bench.image.kernel.product.dir.join("System.map");
     let (answer, written) = play(session, outside, &request, plan, guest.bench.guest.cpus, &map)?;
-    Ok((answer, Some(written)))
+    Ok(record(answer, Some(written), inspected))
 }
 
 fn on_host(
@@ -206,9 +267,11 @@ fn on_host(
         .map_err(|error| Trouble::Machine(format!("the host's perf could not decode {data}: {error}")))
 }
 
-fn request(case: &Case, step: &Step) -> Request {
-    Request {
+/// What the agent is asked for; nothing for what is done on the host.
+fn request(case: &Case, step: &Step) -> Option<Request> {
+    Some(Request {
         work: match &step.action {
+            Action::Inspect { .. } => return None,
             Action::Run { script, log: Some(_), .. } => Work::RunOpen(script.clone()),
             Action::Run { script, log: None, .. } => Work::Run(script.clone()),
             Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
@@ -217,7 +280,7 @@ fn request(case: &Case, step: &Step) -> Request {
         directory: case.directory.clone(),
         limit: step.limit,
         output_limit: OUTPUT_LIMIT,
-    }
+    })
 }
 
 /// Draw the dispatches that a capture shows, if it shows any.
@@ -239,7 +302,7 @@ fn plot(case: &Case, capture: &Capture, kept: &[u8], dir: &TrialDir) -> std::io:
 fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
     let expected = match step.action {
         Action::Run { status, .. } => status,
-        Action::Read { .. } | Action::Decode { .. } => 0,
+        Action::Read { .. } | Action::Decode { .. } | Action::Inspect { .. } => 0,
     };
     let what = match answer.ended {
         Ended::Exited(status) if status == expected => return None,
@@ -255,10 +318,8 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         Ended::Errno(errno) => {
             let error = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
             match &step.action {
-                Action::Run { .. } | Action::Decode { .. } => {
-                    format!("the shell could not be started: {error}")
-                }
                 Action::Read { path } => format!("failed to read {path}: {error}"),
+                _ => format!("the shell could not be started: {error}"),
             }
         }
     };

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
-use super::outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
-use crate::case::{Action, Case, Part, explains};
+use super::outcome::{
+    CaptureFailure, DecodeFailure, Excused, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+};
+use crate::case::{Action, Capture, Case, ComplaintKind, Part, explains};
 use crate::dtl;
 use crate::golden::{Bindings, Facts, compare};
+use crate::module::{self, Module, read_formats};
+use crate::normalise::Violation;
 
 /// How many of the console's last lines an error shows.
 const TAIL_LINES: usize = 50;
@@ -23,15 +27,18 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
         Ok(failure) => failure,
         Err(what) => return error(case, transcript, dir, what),
     };
-    if let Some(death) = case.expect_death.as_ref().filter(|death| death.applies(facts)) {
-        let excused = vec![excused(case, death.line, &death.reason)];
-        let died = transcript.complaints.iter().any(|complaint| complaint.fatal);
+    if let Some(expected) = case.expected.as_ref().filter(|expected| expected.applies(facts)) {
+        let excused = vec![excused(case, expected.line, &expected.reason)];
+        let is_it = expected.is(&transcript.complaints, &transcript.console);
+        // After a warning the guest goes on, and what it does then counts.
+        let goes_on = transcript.trouble.is_none();
         return match kernel {
-            Some(_) if died && death.is_told_by(&transcript.console) => Outcome::Xfail(excused),
-            Some(failure) => Outcome::Fail(vec![failure]),
             None => {
                 Outcome::Xpass { excuses: excused, failures: captures(case, facts, transcript, dir).failures }
             }
+            Some(_) if is_it && goes_on => captures(case, facts, transcript, dir).outcome(excused),
+            Some(_) if is_it && expected.kind != ComplaintKind::Warning => Outcome::Xfail(excused),
+            Some(failure) => Outcome::Fail(vec![failure]),
         };
     }
     let mut found = match transcript.trouble {
@@ -39,14 +46,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
         Some(_) => Captures::default(),
     };
     found.failures.splice(0..0, kernel);
-    match found {
-        Captures { failures, unneeded, .. } if !unneeded.is_empty() => {
-            Outcome::Xpass { excuses: unneeded, failures }
-        }
-        Captures { failures, .. } if !failures.is_empty() => Outcome::Fail(failures),
-        Captures { needed, .. } if !needed.is_empty() => Outcome::Xfail(needed),
-        Captures { .. } => Outcome::Pass,
-    }
+    found.outcome(Vec::new())
 }
 
 /// The kernel's own failure, if any.
@@ -113,6 +113,22 @@ struct Captures {
     unneeded: Vec<Excused>,
 }
 
+impl Captures {
+    /// What it comes to when `excused` was needed besides.
+    fn outcome(self, mut excused: Vec<Excused>) -> Outcome {
+        excused.extend(self.needed);
+        if !self.unneeded.is_empty() {
+            Outcome::Xpass { excuses: self.unneeded, failures: self.failures }
+        } else if !self.failures.is_empty() {
+            Outcome::Fail(self.failures)
+        } else if !excused.is_empty() {
+            Outcome::Xfail(excused)
+        } else {
+            Outcome::Pass
+        }
+    }
+}
+
 fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Captures {
     let mut bindings = Bindings::new();
     let mut found = Captures::default();
@@ -136,6 +152,16 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
                 found.iter_mut().for_each(|violation| violation.line = 1);
             }
             comparison.violations.extend(found);
+        }
+        if let Some(inspected) = &record.inspected {
+            comparison.violations.extend(disagreements(capture, bytes, &inspected.module));
+            if !inspected.undefined.is_empty() {
+                found.failures.push(Failure::Module(Box::new(ModuleFailure {
+                    step: StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() },
+                    module: inspected.module.name().to_owned(),
+                    faults: inspected.undefined.clone(),
+                })));
+            }
         }
         if let Some(host) =
             record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != record.answer.stdout)
@@ -161,6 +187,20 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
     found
 }
 
+/// How the captured formats differ from what the module's file defines.
+fn disagreements(capture: &Capture, bytes: &[u8], module: &Module) -> Vec<Violation> {
+    if capture.defined_by.is_none() {
+        return Vec::new();
+    }
+    match read_formats(bytes) {
+        Ok(formats) => module::disagreements(module, &formats)
+            .into_iter()
+            .map(|found| Violation { line: found.line, message: found.message })
+            .collect(),
+        Err(message) => vec![Violation { line: 1, message }],
+    }
+}
+
 /// Whether what perf prints of an entry is all of it: `-F` leaves something out.
 fn shows_all(action: &Action) -> bool {
     let leaves_out = |word: &String| word.starts_with("-F") || word.starts_with("--fields");
@@ -176,15 +216,20 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Capture, CaseId, Excuse, ExpectedDeath, Requires, Step};
+    use crate::case::{Capture, CaseId, Excuse, ExpectedComplaint, Requires, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;
 
     fn case() -> Case {
         let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\nright\n").expect("valid");
-        let capture =
-            Some(Capture { name: "out".to_owned(), format: Format::Plain, part: Part::All, golden });
+        let capture = Some(Capture {
+            name: "out".to_owned(),
+            format: Format::Plain,
+            part: Part::All,
+            defined_by: None,
+            golden,
+        });
         let step = Step {
             line: 3,
             action: Action::Run { script: "x".to_owned(), status: 0, log: None },
@@ -199,9 +244,10 @@ mod tests {
             digest: String::new(),
             guests: Vec::new(),
             requires: Requires::default(),
+            modules: Vec::new(),
             directory: "/".to_owned(),
             xfail: Vec::new(),
-            expect_death: None,
+            expected: None,
             steps: vec![step],
         }
     }
@@ -215,7 +261,7 @@ mod tests {
         };
         Transcript {
             boot_time: Some(Duration::from_secs(1)),
-            steps: vec![StepRecord { answer, written: None, host: None }],
+            steps: vec![StepRecord { answer, written: None, host: None, inspected: None }],
             ..Transcript::default()
         }
     }
@@ -235,6 +281,7 @@ mod tests {
                 Failure::Kernel { .. } => "fail: kernel",
                 Failure::Capture(_) => "fail: capture",
                 Failure::Decoded(_) => "fail: decoded",
+                Failure::Module(_) => "fail: module",
             },
             Outcome::Xfail(_) => "xfail",
             Outcome::Xpass { .. } => "xpass",
@@ -303,8 +350,14 @@ mod tests {
     #[test]
     fn an_expected_death_is_no_failure_and_a_life_is_one() {
         let symbol = Some("f".to_owned());
-        let death = ExpectedDeath { line: 9, symbol, when: None, reason: "R".to_owned() };
-        let case = Case { expect_death: Some(death), ..case() };
+        let death = ExpectedComplaint {
+            line: 9,
+            kind: ComplaintKind::Panic,
+            symbol,
+            when: None,
+            reason: "R".to_owned(),
+        };
+        let case = Case { expected: Some(death), ..case() };
         let dead = |console: &str| Transcript {
             trouble: Some(Trouble::Panic),
             complaints: vec![complaint(true)],
@@ -314,5 +367,28 @@ mod tests {
         assert_eq!(outcome_of(&case, &dead("NIP f+0x1/0x2")), "xfail");
         assert_eq!(outcome_of(&case, &dead("NIP g+0x1/0x2")), "fail: kernel");
         assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
+    }
+
+    #[test]
+    fn after_an_expected_warning_the_captures_count() {
+        let symbol = Some("f".to_owned());
+        let kind = ComplaintKind::Warning;
+        let expected = ExpectedComplaint { line: 9, kind, symbol, when: None, reason: "R".to_owned() };
+        let case = Case { expected: Some(expected), ..case() };
+        let warned = |line: &str, capture: &str| Transcript {
+            complaints: vec![Complaint { line: line.to_owned(), fatal: false }],
+            ..transcript(capture)
+        };
+        let warning = "WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#0: sh/1";
+        assert_eq!(outcome_of(&case, &warned(warning, "right\n")), "xfail");
+        assert_eq!(outcome_of(&case, &warned(warning, "wrong\n")), "fail: capture");
+        assert_eq!(
+            outcome_of(&case, &warned("WARNING: kernel/x.c:1 at g+0x1/0x2", "right\n")),
+            "fail: kernel"
+        );
+        assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
+        let stopped =
+            Transcript { trouble: Some(Trouble::Step("x".to_owned())), ..warned(warning, "right\n") };
+        assert_eq!(outcome_of(&case, &stopped), "fail: kernel");
     }
 }

@@ -8,9 +8,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::plan::Trial;
 use crate::agent::Session;
 use crate::case::Case;
+use crate::diagnostic::did_you_mean;
 use crate::golden::Facts;
 use crate::guest::{Guest, GuestName};
-use crate::image::{Builder, GuestImage, ImageError};
+use crate::image::{Builder, GuestImage, ImageError, Userland, plain_name};
 use crate::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError, Wanted};
 
 /// How long a probe boot under KVM may take; a boot that works takes a fraction of a second.
@@ -42,27 +43,13 @@ pub struct Lab {
     host_perf: Option<Utf8PathBuf>,
 }
 
-/// For what perf is made.
+/// What guests are made ready for, besides booting.
 #[derive(Debug, Clone, Copy)]
-pub enum PerfFor<'t> {
-    /// For nothing.
-    Nothing,
-    /// For all guests.
-    AllGuests,
-    /// For all guests and for the host.
-    Everything,
-    /// For the guests on which one of these trials needs it and is not skipped for want of something
-    /// else, and for the host when there is one.
-    Trials(&'t [Trial<'t>]),
-}
-
-/// What a guest has besides its kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Userland {
-    /// The agent and busybox.
-    Plain,
-    /// These and perf, which costs a little at each boot.
-    WithPerf,
+pub struct Needs<'t> {
+    trials: &'t [Trial<'t>],
+    userland: Option<&'t Userland>,
+    perf_in_guests: bool,
+    perf_on_host: bool,
 }
 
 impl Lab {
@@ -74,7 +61,7 @@ impl Lab {
         builder: &Builder<'_>,
         guests: &[&Guest],
         wanted: Wanted,
-        perf: PerfFor<'_>,
+        needs: Needs<'_>,
     ) -> Result<Lab, ImageError> {
         let mut lab = Lab::default();
         for guest in guests {
@@ -88,12 +75,13 @@ impl Lab {
             };
             let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
             let mut bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
-            if perf.wants(&bench) {
-                bench.image = builder.with_perf(guest, bench.image)?;
+            for userland in needs.userlands(&bench) {
+                builder.add_userland(guest, &mut bench.image, userland)?;
             }
+            needs.check_modules(&bench)?;
             lab.benches.insert(guest.name.clone(), bench);
         }
-        if perf.wants_host(&lab) {
+        if needs.host_perf(&lab) {
             lab.host_perf = Some(builder.host_perf()?);
         }
         Ok(lab)
@@ -140,36 +128,83 @@ impl Lab {
             ));
         }
         let perf = bench.image.perf.as_ref().filter(|_| trial.case.requires.perf)?;
-        (!perf.perf.features.libtraceevent)
+        (!perf.features.libtraceevent)
             .then(|| format!("perf of guest {} was built without libtraceevent", trial.guest.name))
     }
 }
 
-impl PerfFor<'_> {
-    fn wants(self, bench: &Bench) -> bool {
-        match self {
-            PerfFor::Nothing => false,
-            PerfFor::AllGuests | PerfFor::Everything => true,
-            PerfFor::Trials(trials) => trials.iter().any(|Trial { case, guest }| {
-                guest.name == bench.guest.name && case.requires.perf && bench.missing_symbols(case).is_empty()
-            }),
-        }
+impl<'t> Needs<'t> {
+    /// Nothing.
+    pub fn nothing() -> Needs<'static> {
+        Needs { trials: &[], userland: None, perf_in_guests: false, perf_on_host: false }
     }
 
-    fn wants_host(self, lab: &Lab) -> bool {
-        match self {
-            PerfFor::Nothing | PerfFor::AllGuests => false,
-            PerfFor::Everything => true,
-            PerfFor::Trials(_) => lab.benches().any(|bench| bench.image.perf.is_some()),
+    /// perf in all guests.
+    pub fn perf() -> Needs<'static> {
+        Needs { perf_in_guests: true, ..Needs::nothing() }
+    }
+
+    /// What these trials need of their guests, but for those that are skipped for want of something
+    /// else; and perf on the host when one of them needs it in its guest.
+    pub fn of(trials: &'t [Trial<'t>]) -> Needs<'t> {
+        Needs { trials, ..Needs::nothing() }
+    }
+
+    /// What these trials need, and perf in all guests and on the host.
+    pub fn everything(trials: &'t [Trial<'t>]) -> Needs<'t> {
+        Needs { trials, perf_in_guests: true, perf_on_host: true, ..Needs::nothing() }
+    }
+
+    /// This userland in all guests.
+    pub fn userland(userland: &'t Userland) -> Needs<'t> {
+        Needs { userland: Some(userland), ..Needs::nothing() }
+    }
+
+    fn userlands(self, bench: &Bench) -> Vec<Userland> {
+        let mut userlands: Vec<Userland> = self.of_guest(bench).map(|trial| userland(trial.case)).collect();
+        userlands.extend(self.userland.cloned());
+        if self.perf_in_guests {
+            userlands.push(Userland { perf: true, modules: Vec::new() });
         }
+        userlands
+    }
+
+    /// Whether the steps of trials name modules that are there.
+    fn check_modules(self, bench: &Bench) -> Result<(), ImageError> {
+        for trial in self.of_guest(bench) {
+            let modules = &bench.image.root(&userland(trial.case)).modules;
+            for (step, name) in trial.case.named_modules() {
+                if modules.iter().any(|module| module.name == plain_name(name)) {
+                    continue;
+                }
+                let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+                let help = did_you_mean(name, names.iter().copied())
+                    .unwrap_or_else(|| format!("it has: {}", names.join(", ")));
+                return Err(ImageError::Unfit(format!(
+                    "{}:{}: guest {} has no module `{name}`: {help}",
+                    trial.case.file, step.line, bench.guest.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The trials of a guest that its kernel can have.
+    fn of_guest<'b>(self, bench: &'b Bench) -> impl Iterator<Item = &'t Trial<'t>> + use<'b, 't> {
+        self.trials.iter().filter(|Trial { case, guest }| {
+            guest.name == bench.guest.name && bench.missing_symbols(case).is_empty()
+        })
+    }
+
+    fn host_perf(self, lab: &Lab) -> bool {
+        self.perf_on_host
+            || (!self.trials.is_empty() && lab.benches().any(|bench| bench.image.perf.is_some()))
     }
 }
 
-impl Userland {
-    /// What the case needs.
-    pub fn of(case: &Case) -> Userland {
-        if case.requires.perf { Userland::WithPerf } else { Userland::Plain }
-    }
+/// What a case needs of its guests.
+pub fn userland(case: &Case) -> Userland {
+    Userland { perf: case.requires.perf, modules: case.modules.clone() }
 }
 
 impl Bench {
@@ -191,10 +226,10 @@ impl Bench {
     /// When QEMU cannot be started.
     ///
     /// # Panics
-    /// When perf is wanted and the lab was prepared without it for this guest.
+    /// When the lab was prepared without this userland for this guest.
     pub fn start(
         &self,
-        userland: Userland,
+        userland: &Userland,
         mode: Mode,
         logs: &Utf8Path,
         console: Console,
@@ -211,22 +246,18 @@ impl Bench {
     /// As [`Bench::start`].
     pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
         let shares_memory = case.writes_dispatch_log();
-        self.boot(Userland::of(case), Mode::Agent, shares_memory, logs, Console::Watched)
+        self.boot(&userland(case), Mode::Agent, shares_memory, logs, Console::Watched)
     }
 
     fn boot(
         &self,
-        userland: Userland,
+        userland: &Userland,
         mode: Mode,
         shares_memory: bool,
         logs: &Utf8Path,
         console: Console,
     ) -> Result<Machine, StartError> {
-        let initramfs = match (userland, &self.image.perf) {
-            (Userland::Plain, _) => &self.image.initramfs,
-            (Userland::WithPerf, Some(image)) => &image.initramfs,
-            (Userland::WithPerf, None) => panic!("the lab has no perf for guest {}", self.guest.name),
-        };
+        let initramfs = &self.image.root(userland).initramfs;
         let kernel = self.image.kernel.image();
         let boot = boot(&self.guest, self.accel.accel, &kernel, initramfs, mode);
         Machine::start(&boot, shares_memory, logs, console)
@@ -255,7 +286,8 @@ fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
     let kernel = image.kernel.image();
-    let boot = boot(guest, Accel::Kvm, &kernel, &image.initramfs, Mode::Agent);
+    let plain = &image.root(&Userland::default()).initramfs;
+    let boot = boot(guest, Accel::Kvm, &kernel, plain, Mode::Agent);
     let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
     opened

@@ -11,6 +11,7 @@ mod bless;
 mod decode;
 mod execute;
 mod hypervisor;
+mod inspect;
 mod judge;
 mod lab;
 mod outcome;
@@ -22,9 +23,12 @@ pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, bless_case};
 pub use decode::HostOutput;
 pub use execute::{StepRecord, Transcript, Trouble, execute};
+pub use inspect::Inspected;
 pub use judge::judge;
-pub use lab::{Bench, Lab, PerfFor, Userland};
-pub use outcome::{CaptureFailure, DecodeFailure, Excused, Failure, Outcome, StepPlace, TrialError};
+pub use lab::{Bench, Lab, Needs, userland};
+pub use outcome::{
+    CaptureFailure, DecodeFailure, Excused, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+};
 pub use plan::{NoMatch, Plan, Trial};
 pub use record::{TrialRecord, Verdict};
 pub use schedule::{Finished, default_jobs, run_all, run_one};

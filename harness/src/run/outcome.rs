@@ -49,6 +49,8 @@ pub enum Failure {
     Capture(Box<CaptureFailure>),
     /// perf on the host prints something else than perf in the guest, of the same data.
     Decoded(Box<DecodeFailure>),
+    /// A module's source does not define what its file holds.
+    Module(Box<ModuleFailure>),
     /// The kernel complained on its console.
     Kernel {
         /// The first complaint, or the panic.
@@ -91,6 +93,17 @@ pub struct DecodeFailure {
     pub file: Utf8PathBuf,
     /// What it printed on the host.
     pub host: HostOutput,
+}
+
+/// A module whose source and file disagree.
+#[derive(Debug, Clone)]
+pub struct ModuleFailure {
+    /// The step that has looked at it.
+    pub step: StepPlace,
+    /// Its name.
+    pub module: String,
+    /// What is wrong, each beginning with the event's name.
+    pub faults: Vec<String>,
 }
 
 /// Where a step stands.

@@ -58,7 +58,7 @@ impl TrialRecord {
                     Failure::Kernel { complaint, .. } => {
                         Some(format!("the kernel complained: {}", complaint.line))
                     }
-                    Failure::Capture(_) | Failure::Decoded(_) => None,
+                    Failure::Capture(_) | Failure::Decoded(_) | Failure::Module(_) => None,
                 })
             }
             Outcome::Error(error) => Some(format!("the trial was an error: {}", error.what)),

@@ -12,7 +12,7 @@ use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
 use goldtrace::project::Project;
 use goldtrace::qemu::Wanted;
 use goldtrace::report::{Again, Colour, describe, headline};
-use goldtrace::run::{Finished, Lab, PerfFor, Plan, RunDir, run_one};
+use goldtrace::run::{Finished, Lab, Needs, Plan, RunDir, run_one};
 
 pub fn real_root() -> &'static Utf8Path {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
@@ -21,11 +21,11 @@ pub fn real_root() -> &'static Utf8Path {
 /// The real guests, ready to boot; without perf.
 pub fn lab() -> &'static Lab {
     static LAB: OnceLock<Lab> = OnceLock::new();
-    LAB.get_or_init(|| prepare(PerfFor::Nothing))
+    LAB.get_or_init(|| prepare(Needs::nothing()))
 }
 
 /// The real guests, ready to boot.
-pub fn prepare(perf: PerfFor<'_>) -> Lab {
+pub fn prepare(perf: Needs<'_>) -> Lab {
     let project = Project::at(real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let sources = SourcesFile::load(&project).expect("valid sources");

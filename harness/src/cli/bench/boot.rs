@@ -8,10 +8,9 @@ use super::super::options::{Guests, Images, Inputs, Place};
 use super::super::status::{ExitStatus, Stop};
 use super::{median, spread};
 use crate::agent::Session;
-use crate::case::MissingGolden;
-use crate::image::Refresh;
+use crate::image::{Refresh, Userland};
 use crate::qemu::{Console, Event, Mode};
-use crate::run::{self, Lab, PerfFor, Userland};
+use crate::run::{self, Lab, Needs};
 
 #[derive(Debug, Args)]
 pub(super) struct BootBench {
@@ -32,14 +31,11 @@ const LIMIT: Duration = Duration::from_secs(90);
 impl BootBench {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let inputs = Inputs::without_cases(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let (perf, userland) = if self.perf {
-            (PerfFor::AllGuests, Userland::WithPerf)
-        } else {
-            (PerfFor::Nothing, Userland::Plain)
-        };
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, perf)?;
+        let userland = Userland { perf: self.perf, modules: Vec::new() };
+        let needs = if self.perf { Needs::perf() } else { Needs::nothing() };
+        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, needs)?;
         anstream::println!(
             "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
             self.boots
@@ -49,7 +45,7 @@ impl BootBench {
             // The two alternate, so that a change in the host's load meets both. The first of each
             // fills the host's page cache and does not count.
             for round in 0..=self.boots {
-                let boot = boot(&lab, guest, userland)?;
+                let boot = boot(&lab, guest, &userland)?;
                 let start = bare_start(&lab, guest)?;
                 if round > 0 {
                     ready.push(boot);
@@ -68,7 +64,7 @@ fn bench<'l>(lab: &'l Lab, guest: &crate::guest::Guest) -> &'l run::Bench {
     lab.bench(&guest.name)
 }
 
-fn boot(lab: &Lab, guest: &crate::guest::Guest, userland: Userland) -> Result<Duration, Stop> {
+fn boot(lab: &Lab, guest: &crate::guest::Guest, userland: &Userland) -> Result<Duration, Stop> {
     let bench = bench(lab, guest);
     let logs = Logs::new()?;
     let machine = bench
@@ -88,7 +84,7 @@ fn boot(lab: &Lab, guest: &crate::guest::Guest, userland: Userland) -> Result<Du
 fn bare_start(lab: &Lab, guest: &crate::guest::Guest) -> Result<Duration, Stop> {
     let logs = Logs::new()?;
     let mut machine = bench(lab, guest)
-        .start(Userland::Plain, Mode::Stopped, logs.path(), Console::Watched)
+        .start(&Userland::default(), Mode::Stopped, logs.path(), Console::Watched)
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let deadline = Instant::now() + LIMIT;
     loop {

@@ -27,6 +27,11 @@ impl Product {
         &self.files.get(Utf8Path::new(file)).unwrap_or_else(|| panic!("{} holds no {file}", self.dir)).sha256
     }
 
+    /// What tells it from every other product: its folder's name, with the digest of its recipe.
+    pub fn id(&self) -> &str {
+        self.dir.file_name().unwrap_or_default()
+    }
+
     /// The names of its files, relative to its folder, in order.
     pub fn files(&self) -> impl Iterator<Item = &Utf8Path> {
         self.files.keys().map(Utf8PathBuf::as_path)

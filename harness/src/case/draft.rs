@@ -1,0 +1,113 @@
+//! A first case for somebody's kernel module, as text.
+
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+
+/// A module of the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DraftModule {
+    /// Its name.
+    pub name: String,
+    /// The systems of its trace events: their folders below `events/`.
+    pub systems: Vec<String>,
+}
+
+/// The text of a case that loads the modules built from `folder`, looks at what they define, and
+/// unloads them. `folder` is relative to the case's own.
+///
+/// What it captures is the same on every run, whatever the modules do; steps that make them trace
+/// something are for the author to add, and an example of them stands in a comment.
+pub fn draft(title: &str, folder: &Utf8Path, modules: &[DraftModule]) -> String {
+    let mut text = format!("title: {title}\nmodules:\n  - folder: {folder}\nsteps:\n");
+    for DraftModule { name, systems } in modules {
+        if !systems.is_empty() {
+            text += &format!(
+                "  # What its trace events are made of, told from its file on the host.\n  - inspect: {name}\n    \
+                 capture: {name}.defined\n"
+            );
+        }
+        text += &format!(
+            "  - run: |\n      modprobe {name}\n      # Without the size, which depends on the page's, and the address.\n      \
+             grep '^{name} ' /proc/modules | cut -d ' ' -f 1,3-5\n    capture: {name}.loaded\n"
+        );
+        if systems.is_empty() {
+            continue;
+        }
+        let list = |pattern: &str| {
+            systems.iter().map(|system| format!("events/{system}/{pattern}")).collect::<Vec<_>>().join(" ")
+        };
+        text += &format!(
+            "  - run: cat {}\n    capture: {name}.formats\n    format: event_format\n    defined_by: {name}\n",
+            list("*/format")
+        );
+        let system = &systems[0];
+        text += &format!(
+            "  # Add what makes the module trace, for example:\n  # - run: |\n  #     echo 1 > \
+             events/{system}/enable\n  #     echo 'FIELD=VALUE' > events/{system}/EVENT/inject\n  # - read: trace\n  \
+             #   capture: {name}.trace\n"
+        );
+    }
+    let names: Vec<&str> = modules.iter().rev().map(|module| module.name.as_str()).collect();
+    text += &format!("  - run: rmmod {} && cat /proc/modules\n    capture: unloaded\n", names.join(" "));
+    text
+}
+
+/// The path that leads from the folder `from` to `to`, both absolute.
+pub fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Utf8Component::ParentDir);
+    up.chain(to.components().skip(shared)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_for_a_module_with_events() {
+        let module = |name: &str, systems: &[&str]| DraftModule {
+            name: name.to_owned(),
+            systems: systems.iter().map(|s| (*s).to_owned()).collect(),
+        };
+        let text = draft("T", "../../mine".into(), &[module("base", &[]), module("hello", &["hello"])]);
+        expect_test::expect![[r"
+            title: T
+            modules:
+              - folder: ../../mine
+            steps:
+              - run: |
+                  modprobe base
+                  # Without the size, which depends on the page's, and the address.
+                  grep '^base ' /proc/modules | cut -d ' ' -f 1,3-5
+                capture: base.loaded
+              # What its trace events are made of, told from its file on the host.
+              - inspect: hello
+                capture: hello.defined
+              - run: |
+                  modprobe hello
+                  # Without the size, which depends on the page's, and the address.
+                  grep '^hello ' /proc/modules | cut -d ' ' -f 1,3-5
+                capture: hello.loaded
+              - run: cat events/hello/*/format
+                capture: hello.formats
+                format: event_format
+                defined_by: hello
+              # Add what makes the module trace, for example:
+              # - run: |
+              #     echo 1 > events/hello/enable
+              #     echo 'FIELD=VALUE' > events/hello/EVENT/inject
+              # - read: trace
+              #   capture: hello.trace
+              - run: rmmod hello base && cat /proc/modules
+                capture: unloaded
+        "]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn paths_from_folder_to_folder() {
+        let path = |from: &str, to: &str| relative(from.into(), to.into()).into_string();
+        assert_eq!(path("/p/cases/mine", "/home/me/hello"), "../../../home/me/hello");
+        assert_eq!(path("/p/cases/mine", "/p/cases/mine/module"), "module");
+        assert_eq!(path("/p/cases/mine", "/p/hello"), "../../hello");
+    }
+}

@@ -1,0 +1,219 @@
+//! Kernel modules of a user's own, on real guests: built, refused when they do not fit, and told apart
+//! from what they were.
+
+mod support;
+
+use std::fs;
+use std::process::{Command, Output};
+
+use camino::Utf8PathBuf;
+use goldtrace::guest::GuestName;
+use goldtrace::image::Userland;
+use support::{TestProject, lab};
+
+const KBUILD: &str = "obj-m += hello.o\nCFLAGS_hello.o := -I$(src)\n";
+const SOURCE: &str = r#"#include <linux/module.h>
+#define CREATE_TRACE_POINTS
+#include "hello.h"
+static int __init hello_init(void) { trace_hello_said("world", 7); return 0; }
+static void __exit hello_exit(void) { trace_hello_said("all", 0); }
+module_init(hello_init);
+module_exit(hello_exit);
+MODULE_DESCRIPTION("says hello");
+MODULE_LICENSE("GPL");
+"#;
+const HEADER: &str = r#"#undef TRACE_SYSTEM
+#define TRACE_SYSTEM hello
+#if !defined(HELLO_H) || defined(TRACE_HEADER_MULTI_READ)
+#define HELLO_H
+#include <linux/tracepoint.h>
+TRACE_EVENT(hello_said,
+	TP_PROTO(const char *to, int times),
+	TP_ARGS(to, times),
+	TP_STRUCT__entry(__string(to, to) __field(int, times)),
+	TP_fast_assign(__assign_str(to); __entry->times = times;),
+	TP_printk("to=%s times=%d", __get_str(to), __entry->times)
+);
+#endif
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE hello
+#include <trace/define_trace.h>
+"#;
+const CASE: &str = "\
+title: T
+modules:
+  - folder: module
+steps:
+  - inspect: hello
+    capture: defined
+  - run: |
+      echo ':mod:hello' > set_event
+      modprobe hello
+      grep -o 'hello_said: .*' trace
+    capture: said
+  - run: cat events/hello/*/format
+    capture: formats
+    format: event_format
+    defined_by: hello
+";
+
+/// A project with the module `hello` in the folder of its case, and goldens as a run writes them.
+fn project() -> TestProject {
+    let project = TestProject::without_cases();
+    project.write("cases/hello/case.yaml", CASE.as_bytes());
+    for (name, text) in [("Kbuild", KBUILD), ("hello.c", SOURCE), ("hello.h", HEADER)] {
+        project.write(&format!("cases/hello/module/{name}"), text.as_bytes());
+    }
+    project
+}
+
+fn goldtrace(project: &TestProject, arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_goldtrace"))
+        .args(arguments)
+        .current_dir(&project.root)
+        .env_remove("CI")
+        .output()
+        .expect("runs");
+    let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    (status.code().expect("a status"), text)
+}
+
+#[track_caller]
+fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[&str]) {
+    let (found, text) = goldtrace(project, arguments);
+    assert_eq!(found, status, "{text}");
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
+/// A module that is built for a guest.
+fn built(guest: &str) -> Utf8PathBuf {
+    let bench = lab().bench(&GuestName::new(guest));
+    let root = bench.image.root(&Userland::default());
+    root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built").file.clone()
+}
+
+#[test]
+fn a_module_in_a_folder_is_built_for_each_guest_and_a_change_is_noticed() {
+    let project = project();
+    assert_ends(&project, &["run", "--bless"], 0, &["hello: wrote cases/hello/said.golden"]);
+    let said = fs::read_to_string(project.root.join("cases/hello/said.golden")).expect("a golden");
+    assert!(said.ends_with("hello_said: to=world times=7\n"), "{said}");
+    assert_ends(&project, &["run"], 0, &["2 passed"]);
+
+    // Another text: what is printed, the format and what the file holds differ, on both guests.
+    let changed = HEADER
+        .replace("to=%s times=%d", "times=%d to=%s")
+        .replace("__get_str(to), __entry->times", "__entry->times, __get_str(to)");
+    project.write("cases/hello/module/hello.h", changed.as_bytes());
+    let parts = [
+        "cases/hello/defined.golden:",
+        "cases/hello/said.golden:2:",
+        "cases/hello/formats.golden:",
+        "2 failed",
+    ];
+    assert_ends(&project, &["run"], 1, &parts);
+}
+
+#[test]
+fn a_module_that_does_not_compile_is_told_with_the_compilers_words() {
+    let project = project();
+    project.write("cases/hello/module/hello.c", SOURCE.replace("return 0;", "return zero;").as_bytes());
+    assert_ends(&project, &["run", "--bless", "--guest", "x86_64"], 3, &["hello.c:4", "zero", "undeclared"]);
+}
+
+#[test]
+fn a_case_that_looks_at_files_alone_boots_nothing() {
+    let project = TestProject::new(
+        "title: T\nsteps:\n  - inspect: trace_events_sample\n    capture: out\n",
+        &[("out", "")],
+    );
+    let lab = lab().clone().with_changed(&GuestName::new("x86_64"), |bench| {
+        bench.guest.qemu.binary = "there-is-no-such-qemu".to_owned();
+    });
+    let shown = support::shown(&project.run("x86_64", &lab));
+    assert!(shown.contains("+event sample-trace:foo_bar"), "{shown}");
+}
+
+#[test]
+fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
+    let project = TestProject::new(
+        CASE.replace("folder: module", "file: x.ko").as_str(),
+        &[("defined", ""), ("said", ""), ("formats", "")],
+    );
+    let x86_64 = fs::read(built("x86_64")).expect("readable");
+    project.write("cases/t/x.ko", &x86_64);
+    // Only its own guest would load it.
+    assert_ends(
+        &project,
+        &["run"],
+        2,
+        &[
+            "does not fit guest ppc64le",
+            "the module is for x86_64, vermagic `",
+            "kernel is for ppc64le, vermagic `",
+        ],
+    );
+    let magic = b"vermagic=";
+    let at =
+        x86_64.windows(magic.len()).position(|window| window == magic).expect("a vermagic") + magic.len();
+    let mut other = x86_64;
+    other[at] = b'8';
+    project.write("cases/t/x.ko", &other);
+    let parts = [
+        "does not fit guest x86_64",
+        "the module is for x86_64, vermagic `8",
+        "kernel is for x86_64, vermagic `",
+    ];
+    assert_ends(&project, &["run", "--guest", "x86_64"], 2, &parts);
+    project.write("cases/t/x.ko", b"no module");
+    assert_ends(&project, &["run", "--guest", "x86_64"], 2, &["x.ko", "cannot be loaded"]);
+}
+
+#[test]
+fn faults_of_modules_in_files_are_told_with_their_places() {
+    let project = project();
+    project.write("cases/left/Kbuild", b"");
+    let case = CASE.replace("inspect: hello", "inspect: helo");
+    project.write("cases/hello/case.yaml", case.as_bytes());
+    assert_ends(
+        &project,
+        &["run", "--bless", "--dry-run"],
+        2,
+        &["cases/left", "no case uses the module in this folder"],
+    );
+    fs::remove_dir_all(project.root.join("cases/left")).expect("removed");
+    let parts = ["cases/hello/case.yaml:5: guest ppc64le has no module `helo`", "did you mean `hello`?"];
+    assert_ends(&project, &["run", "--bless"], 2, &parts);
+    project.write("cases/hello/case.yaml", CASE.replace("folder: module", "folder: modul").as_bytes());
+    assert_ends(&project, &["run", "--bless"], 2, &["cases/hello/case.yaml:3:13", "there is no folder"]);
+    project.write("cases/hello/case.yaml", CASE.replace("folder: module", "tree: ../etc").as_bytes());
+    assert_ends(&project, &["run", "--bless"], 2, &["`../etc` is no folder of the kernel's source"]);
+}
+
+#[test]
+fn a_first_case_for_a_module_is_written_run_and_blessed() {
+    let project = TestProject::without_cases();
+    for (name, text) in [("Kbuild", KBUILD), ("hello.c", SOURCE), ("hello.h", HEADER)] {
+        project.write(&format!("mine/{name}"), text.as_bytes());
+    }
+    let new = ["new", "module", "mine/hello", "--folder", "mine"];
+    assert_ends(
+        &project,
+        &new,
+        0,
+        &["wrote cases/mine/hello/case.yaml", "mine/hello: wrote cases/mine/hello/hello.formats.golden"],
+    );
+    assert_ends(&project, &["run"], 0, &["2 passed"]);
+    assert_ends(&project, &new, 2, &["cases/mine/hello exists already"]);
+    assert_ends(&project, &["new", "module", "a b", "--folder", "mine"], 2, &["cannot name a case"]);
+    assert_ends(
+        &project,
+        &["new", "module", "x", "--folder", "cases"],
+        2,
+        &["is no folder of a module's source"],
+    );
+}
