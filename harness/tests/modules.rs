@@ -6,9 +6,9 @@ mod support;
 use std::fs;
 use std::process::{Command, Output};
 
-use camino::Utf8PathBuf;
 use goldtrace::guest::GuestName;
-use goldtrace::image::Userland;
+use goldtrace::image::{BuiltModule, Userland};
+use goldtrace::module::{Module, missing_definitions};
 use support::{TestProject, lab};
 
 const KBUILD: &str = "obj-m += hello.o\nCFLAGS_hello.o := -I$(src)\n";
@@ -81,19 +81,20 @@ fn goldtrace(project: &TestProject, arguments: &[&str]) -> (i32, String) {
 }
 
 #[track_caller]
-fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[&str]) {
+fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[&str]) -> String {
     let (found, text) = goldtrace(project, arguments);
     assert_eq!(found, status, "{text}");
     for part in parts {
         assert!(text.contains(part), "no `{part}` in:\n{text}");
     }
+    text
 }
 
-/// A module that is built for a guest.
-fn built(guest: &str) -> Utf8PathBuf {
+/// The kernel's sample module, built for a guest.
+fn sample(guest: &str) -> &'static BuiltModule {
     let bench = lab().bench(&GuestName::new(guest));
     let root = bench.image.root(&Userland::default());
-    root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built").file.clone()
+    root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built")
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
         CASE.replace("folder: module", "file: x.ko").as_str(),
         &[("defined", ""), ("said", ""), ("formats", "")],
     );
-    let x86_64 = fs::read(built("x86_64")).expect("readable");
+    let x86_64 = fs::read(&sample("x86_64").file).expect("readable");
     project.write("cases/t/x.ko", &x86_64);
     // Only its own guest would load it.
     assert_ends(
@@ -200,14 +201,16 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
     for (name, text) in [("Kbuild", KBUILD), ("hello.c", SOURCE), ("hello.h", HEADER)] {
         project.write(&format!("mine/{name}"), text.as_bytes());
     }
+    // The new case's name is the end of another's.
+    let other = "title: T\nsteps:\n  - run: echo\n    capture: out\n";
+    project.write("cases/other-mine/hello/case.yaml", other.as_bytes());
+    project.write("cases/other-mine/hello/out.golden", b"#@ golden v1\n\n");
     let new = ["new", "module", "mine/hello", "--folder", "mine"];
-    assert_ends(
-        &project,
-        &new,
-        0,
-        &["wrote cases/mine/hello/case.yaml", "mine/hello: wrote cases/mine/hello/hello.formats.golden"],
-    );
-    assert_ends(&project, &["run"], 0, &["2 passed"]);
+    let parts =
+        ["wrote cases/mine/hello/case.yaml", "mine/hello: wrote cases/mine/hello/hello.formats.golden"];
+    let text = assert_ends(&project, &new, 0, &parts);
+    assert!(!text.contains("other-mine"), "{text}");
+    assert_ends(&project, &["run"], 0, &["4 passed"]);
     assert_ends(&project, &new, 2, &["cases/mine/hello exists already"]);
     assert_ends(&project, &["new", "module", "a b", "--folder", "mine"], 2, &["cannot name a case"]);
     assert_ends(
@@ -216,4 +219,27 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
         2,
         &["is no folder of a module's source"],
     );
+}
+
+#[test]
+fn a_part_that_the_preprocessed_source_does_not_define_is_told_with_its_event() {
+    for guest in ["x86_64", "ppc64le"] {
+        let BuiltModule { file, preprocessed, .. } = sample(guest);
+        let module = Module::parse(&fs::read(file).expect("readable")).expect("a module");
+        let text = fs::read_to_string(preprocessed.as_ref().expect("kept")).expect("readable");
+        assert_eq!(missing_definitions(&text, &module), Vec::<String>::new(), "{guest}");
+        for part in [
+            "__tracepoint_foo_rel_loc ",
+            " event_foo_rel_loc ",
+            " event_class_foo_rel_loc ",
+            "trace_event_raw_event_foo_rel_loc(",
+            "trace_raw_output_foo_rel_loc(",
+        ] {
+            assert!(text.contains(part), "{part}");
+            let other = text.replace(part, &part.replace("rel_loc", "rel_lock"));
+            let missing = missing_definitions(&other, &module);
+            assert!(!missing.is_empty(), "{guest}: {part}");
+            assert!(missing.iter().all(|m| m.contains("foo_rel_loc")), "{guest}: {part}: {missing:?}");
+        }
+    }
 }

@@ -72,7 +72,7 @@ impl NewModule {
         fs::write(&file, text)?;
         anstream::println!("wrote {}", project.shown(&file));
         // Without a golden nothing would be asserted.
-        Run::blessing(format!("{}@", self.name), self.guests.clone(), self.images.clone()).run(place)
+        Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(place)
     }
 
     /// The folder's modules: those of the first guest, as they are the same for all.

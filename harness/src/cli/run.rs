@@ -5,11 +5,11 @@ use clap::Args;
 use super::bless::bless;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::{Case, MissingGolden};
+use crate::case::{Case, CaseId, MissingGolden};
 use crate::image::Refresh;
 use crate::process::shell_line;
 use crate::report::{Again, Colour, Summary, describe, headline};
-use crate::run::{Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
+use crate::run::{Finished, Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
 #[derive(Debug, Args)]
@@ -33,13 +33,25 @@ pub(super) struct Run {
     /// Fail when a trial is skipped
     #[arg(long)]
     no_skip: bool,
+    /// Only the trials of this case.
+    #[arg(skip)]
+    only: Option<CaseId>,
 }
 
 impl Run {
-    /// A run of what `filter` selects whose captures become goldens.
-    pub(super) fn blessing(filter: String, guests: Guests, images: Images) -> Run {
-        let filters = vec![filter];
-        Run { filters, guests, images, jobs: None, dry_run: false, bless: true, no_skip: false }
+    /// A run of one case whose captures become its goldens.
+    pub(super) fn blessing(case: &str, guests: Guests, images: Images) -> Run {
+        let only = Some(CaseId::new(case));
+        Run {
+            filters: Vec::new(),
+            guests,
+            images,
+            jobs: None,
+            dry_run: false,
+            bless: true,
+            no_skip: false,
+            only,
+        }
     }
 
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
@@ -49,8 +61,11 @@ impl Run {
             Inputs::load(&project, missing)?
         };
         let guests = self.guests.choose(&inputs.guests)?;
-        let plan =
+        let mut plan =
             Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        if let Some(only) = &self.only {
+            plan.trials.retain(|trial| trial.case.id == *only);
+        }
         if self.dry_run {
             for trial in &plan.trials {
                 anstream::println!("{trial}");
@@ -65,7 +80,9 @@ impl Run {
         let start = std::time::Instant::now();
         let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
         let colour = Colour::of(&std::io::stdout());
-        for trial in &finished {
+        // A new case has no goldens yet that could differ.
+        let is_new = |trial: &Finished| self.only.is_some() && trial.outcome.is_of_captures();
+        for trial in finished.iter().filter(|trial| !is_new(trial)) {
             let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
             again.extend(self.images.words());
             again.push(trial.name.clone());

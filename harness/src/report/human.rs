@@ -115,7 +115,7 @@ pub fn describe(trial: &Finished, again: &Again<'_>, colour: Colour) -> Option<S
         Outcome::Error(error) => trial_error(error, &mut text),
     }
     let _ = writeln!(text, "run it alone: {}", again.run);
-    if let (Some(bless), true) = (&again.bless, only_captures(&trial.outcome)) {
+    if let (Some(bless), true) = (&again.bless, trial.outcome.is_of_captures()) {
         let _ = writeln!(text, "accept the capture: {bless}");
     }
     Some(text)
@@ -142,11 +142,6 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
             }
         }
     }
-}
-
-fn only_captures(outcome: &Outcome) -> bool {
-    let capture = |failure: &Failure| matches!(failure, Failure::Capture(_));
-    matches!(outcome, Outcome::Fail(failures) if failures.iter().all(capture))
 }
 
 fn trial_error(error: &TrialError, text: &mut String) {

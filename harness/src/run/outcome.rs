@@ -31,6 +31,14 @@ pub enum Outcome {
     Interrupted,
 }
 
+impl Outcome {
+    /// Whether it is a failure of nothing but captures, which blessing would accept.
+    pub fn is_of_captures(&self) -> bool {
+        let capture = |failure: &Failure| matches!(failure, Failure::Capture(_));
+        matches!(self, Outcome::Fail(failures) if failures.iter().all(capture))
+    }
+}
+
 /// An excuse of the case that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excused {

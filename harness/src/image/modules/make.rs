@@ -15,8 +15,9 @@ use crate::image::store::{Store, Workshop, make_dir};
 use crate::image::toolchain;
 use crate::process::{Logged, run_logged};
 
-/// What a source has that defines trace events (include/linux/tracepoint.h, Linux 7.2).
-const CREATES_TRACE_POINTS: &str = "#define CREATE_TRACE_POINTS";
+/// What a source has that defines trace events, of its own or on tracepoints that are there
+/// (include/trace/define_trace.h and define_custom_trace.h, Linux 7.2).
+const CREATES_EVENTS: [&str; 2] = ["#define CREATE_TRACE_POINTS", "#define CREATE_CUSTOM_TRACE_EVENTS"];
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The words after `make` that say for which machine and how to build.
@@ -77,7 +78,7 @@ impl Build<'_> {
         let mut text = String::new();
         for source in self.sources(tree, module)? {
             let code = fs::read_to_string(&source).map_err(|e| ImageError::file("read", &source, e))?;
-            if !code.contains(CREATES_TRACE_POINTS) {
+            if !CREATES_EVENTS.iter().any(|define| code.contains(define)) {
                 continue;
             }
             let preprocessed = source.with_extension("i");

@@ -116,7 +116,7 @@ fn make(
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
         .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
         .with("make", shell_words::join(make::words(guest)))
-        .with("layout", "1");
+        .with("layout", "2");
     store.product(&recipe, watch, |workshop| {
         make::Build { sh: &sh, workshop, store, parts, at }.run(folder, patches)
     })
