@@ -32,7 +32,8 @@ struct Shared {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = arguments.test_threads.or(Some(run::default_jobs()));
     if let Err(error) = interrupt::watch() {
         eprintln!("error: failed to watch for interrupts: {error}");
         return ExitCode::from(3);

@@ -21,7 +21,7 @@ pub(super) struct Run {
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// How many guests run at once [default: the number of CPUs]
+    /// How many guests run at once [default: half as many again as there are CPUs]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Show which trials would be run, and run none

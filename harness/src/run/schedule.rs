@@ -89,8 +89,9 @@ fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
     })
 }
 
-/// How many trials run at once when the user does not say: one for each of the host's CPUs, of
-/// which a booting guest keeps one busy.
+/// How many trials run at once when nobody says: half as many again as there are CPUs, as some wait for
+/// time to pass in their guests.
 pub fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    cpus + cpus.div_ceil(2)
 }
