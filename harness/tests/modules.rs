@@ -170,6 +170,15 @@ fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
         "kernel is for x86_64, vermagic `",
     ];
     assert_ends(&project, &["run", "--guest", "x86_64"], 2, &parts);
+    // AArch64, which no guest is.
+    other[18] = 183;
+    project.write("cases/t/x.ko", &other);
+    assert_ends(
+        &project,
+        &["run", "--guest", "x86_64"],
+        2,
+        &["the module is for ELF machine 183, vermagic `8"],
+    );
     project.write("cases/t/x.ko", b"no module");
     assert_ends(&project, &["run", "--guest", "x86_64"], 2, &["x.ko", "cannot be loaded"]);
 }

@@ -1,16 +1,14 @@
 //! A kernel module's facts.
 
 use super::error::ModuleError;
+use super::identity::Identity;
 use super::object::Place;
 use super::read;
 
 /// What a module's file says. It is read whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    pub(super) name: String,
-    pub(super) machine: u16,
-    pub(super) vermagic: String,
-    pub(super) depends: Vec<String>,
+    pub(super) identity: Identity,
     pub(super) events: Vec<Event>,
     pub(super) counts: Counts,
     pub(super) evals: Vec<Eval>,
@@ -98,31 +96,15 @@ impl Module {
     /// ppc64.
     ///
     /// # Errors
-    /// When it is no such file, when its `.modinfo` has no name or no vermagic, and when an event, a
-    /// tracepoint or a replaced name in it cannot be read whole.
+    /// Those of [`Identity::parse`], and when an event, a tracepoint or a replaced name in it cannot
+    /// be read whole.
     pub fn parse(bytes: &[u8]) -> Result<Module, ModuleError> {
         read::module(bytes)
     }
 
-    /// Its name, as `lsmod` prints it; that of the file may have `-` for `_`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The ELF machine: 62 is x86-64, 21 ppc64.
-    pub fn machine(&self) -> u16 {
-        self.machine
-    }
-
-    /// The kernel it was built for, and how that was configured (include/linux/vermagic.h, Linux
-    /// 7.2). The blank behind the last word is cut off.
-    pub fn vermagic(&self) -> &str {
-        &self.vermagic
-    }
-
-    /// The modules that must be loaded before.
-    pub fn depends(&self) -> &[String] {
-        &self.depends
+    /// Who it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// Its events by system, then by name: an order that all architectures have.

@@ -69,31 +69,20 @@ struct Section<'f> {
 /// The file.
 #[derive(Debug)]
 pub(super) struct Object<'f> {
-    pub(super) machine: u16,
     sections: BTreeMap<usize, Section<'f>>,
     symbols: BTreeMap<Place, Vec<Symbol>>,
 }
 
 impl<'f> Object<'f> {
-    pub(super) fn parse(bytes: &'f [u8]) -> Result<Object<'f>, ModuleError> {
-        let half = |at: usize| bytes.get(at..at + 2).map_or(0, |half| u16::from_le_bytes([half[0], half[1]]));
-        if !bytes.starts_with(b"\x7fELF") {
-            return Err(ModuleError::NotElf);
-        }
-        if bytes.get(4..6) != Some(&[elf::ELFCLASS64.0, elf::ELFDATA2LSB.0]) {
-            return Err(ModuleError::NotLittle64);
-        }
-        if half(16) != elf::ET_REL.0 {
-            return Err(ModuleError::NotRelocatable(half(16)));
-        }
-        let machine = half(18);
+    /// Read a file that is known to be relocatable, of 64 bits and little-endian.
+    pub(super) fn parse(machine: u16, bytes: &'f [u8]) -> Result<Object<'f>, ModuleError> {
         if ![elf::EM_X86_64.0, elf::EM_PPC64.0].contains(&machine) {
             return Err(ModuleError::Machine(machine));
         }
-        Object::read(machine, bytes).map_err(|error| ModuleError::Broken(error.to_string()))
+        Object::read(bytes).map_err(|error| ModuleError::Broken(error.to_string()))
     }
 
-    fn read(machine: u16, bytes: &'f [u8]) -> object::Result<Object<'f>> {
+    fn read(bytes: &'f [u8]) -> object::Result<Object<'f>> {
         let file: ElfFile64<'_, LittleEndian> = ElfFile64::parse(bytes)?;
         let mut sections = BTreeMap::new();
         for section in file.sections() {
@@ -122,7 +111,7 @@ impl<'f> Object<'f> {
             symbols.entry(place).or_default().push(Symbol { name, place, size: symbol.size() });
         }
         symbols.values_mut().for_each(|aliases| aliases.sort_by(|a, b| a.name.cmp(&b.name)));
-        Ok(Object { machine, sections, symbols })
+        Ok(Object { sections, symbols })
     }
 
     /// Bytes that all sections of this name have, and the places of all pointers in them.
@@ -133,11 +122,6 @@ impl<'f> Object<'f> {
             section.pointers.iter().map(move |(offset, target)| (place(offset), target))
         });
         (named().map(|(_, section)| section.size).fold(0, u64::saturating_add), places.collect())
-    }
-
-    /// The bytes of the first section of this name.
-    pub(super) fn bytes(&self, name: &str) -> Option<&'f [u8]> {
-        self.sections.values().find(|section| section.name == name).map(|section| section.data)
     }
 
     /// The name of the section in which a place is.

@@ -8,7 +8,7 @@ pub fn describe(module: &Module) -> String {
     let counts = module.counts();
     let mut text = format!(
         "module {}\n_ftrace_events: {}\n__tracepoints: {}\n_ftrace_eval_map: {}\n",
-        module.name(),
+        module.identity().name,
         counts.events,
         counts.tracepoints,
         counts.evals

@@ -158,7 +158,7 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
             if !inspected.undefined.is_empty() {
                 found.failures.push(Failure::Module(Box::new(ModuleFailure {
                     step: StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() },
-                    module: inspected.module.name().to_owned(),
+                    module: inspected.module.identity().name.clone(),
                     faults: inspected.undefined.clone(),
                 })));
             }

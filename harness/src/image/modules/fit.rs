@@ -3,21 +3,21 @@
 use camino::Utf8Path;
 
 use crate::guest::{Arch, Guest};
-use crate::module::Module;
+use crate::module::Identity;
 
 /// Why the guest, whose kernel has this `vermagic`, would refuse the module in `file`; `None` when it
 /// would not. The kernel compares both before anything else (kernel/module/main.c,
 /// `elf_validity_check` and `check_modinfo`, Linux 7.2).
-pub(super) fn misfit(file: &Utf8Path, module: &Module, guest: &Guest, vermagic: &str) -> Option<String> {
-    let fits = module.machine() == guest.arch.elf_machine() && module.vermagic() == vermagic;
+pub(super) fn misfit(file: &Utf8Path, module: &Identity, guest: &Guest, vermagic: &str) -> Option<String> {
+    let fits = module.machine == guest.arch.elf_machine() && module.vermagic == vermagic;
     (!fits).then(|| {
         format!(
             "module `{file}` does not fit guest {}:\n    the module is for {}, vermagic `{}`\n    the guest's \
              kernel is for {}, vermagic `{vermagic}`\ngive the folder of its source (`folder:`), and it is built for \
              each guest; or name the guests that it is for (`guests:` of the case)",
             guest.name,
-            machine(module.machine()),
-            module.vermagic(),
+            machine(module.machine),
+            module.vermagic,
             machine(guest.arch.elf_machine()),
         )
     })

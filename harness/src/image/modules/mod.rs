@@ -26,7 +26,7 @@ use super::toolchain;
 use super::watch::Watch;
 use crate::digest::file_digest;
 use crate::guest::{Guest, ModuleSource};
-use crate::module::Module;
+use crate::module::Identity;
 use folder::Folder;
 pub(super) use set::{dependencies, union};
 
@@ -131,17 +131,17 @@ fn take(
 ) -> Result<BuiltModule, ImageError> {
     let bytes = fs::read(&file).map_err(|e| ImageError::file("read module", &file, e))?;
     let module =
-        Module::parse(&bytes).map_err(|e| ImageError::Unfit(format!("`{file}` cannot be loaded: {e}")))?;
+        Identity::parse(&bytes).map_err(|e| ImageError::Unfit(format!("`{file}` cannot be loaded: {e}")))?;
     if let Some(why) = fit::misfit(&file, &module, guest, vermagic) {
         return Err(ImageError::Unfit(why));
     }
     let sha256 = file_digest(&file).map_err(|e| ImageError::file("read module", &file, e))?;
     let preprocessed = Some(file.with_extension("i")).filter(|path| path.is_file());
     Ok(BuiltModule {
-        name: plain_name(module.name()),
+        name: plain_name(&module.name),
         sha256: sha256.as_str().to_owned(),
         place: place.join(file.file_name().unwrap_or_default()),
-        depends: module.depends().iter().map(|name| plain_name(name)).collect(),
+        depends: module.depends.iter().map(|name| plain_name(name)).collect(),
         preprocessed,
         file,
     })
