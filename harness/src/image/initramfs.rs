@@ -6,6 +6,7 @@ use std::io::Write;
 use camino::Utf8Path;
 use cpio::newc::{Builder, trailer};
 
+use super::applets;
 use super::error::ImageError;
 use super::kernel::Kernel;
 use super::modules::{BuiltModule, dependencies};
@@ -15,7 +16,6 @@ use super::watch::Watch;
 use crate::guest::Guest;
 use crate::project::Project;
 
-const APPLETS: &str = "images/applets.txt";
 /// What modprobe(8) reads in the kernel's folder of modules.
 const DEPENDENCIES: &str = "modules.dep";
 
@@ -45,9 +45,7 @@ pub(super) fn build(
     watch: &dyn Watch,
 ) -> Result<Product, ImageError> {
     let Contents { kernel, modules, busybox, agent, perf } = contents;
-    let text = fs::read_to_string(project.path(APPLETS)).map_err(|e| ImageError::file("read", APPLETS, e))?;
-    let applets: Vec<&str> =
-        text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')).collect();
+    let applets = applets::listed(project)?;
     let dependencies = dependencies(modules)?;
     let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
     let name = format!("{}{}", guest.name, if perf.is_some() { "-perf" } else { "" });
@@ -69,7 +67,7 @@ pub(super) fn build(
             archive.folder(folder)?;
         }
         let program = read(&busybox.dir.join("busybox"))?;
-        check_applets(&applets, &program)?;
+        applets::check(&applets, &program)?;
         archive.file("bin/busybox", 0o755, &program)?;
         for applet in &applets {
             archive.link(&format!("bin/{applet}"), "busybox")?;
@@ -90,20 +88,6 @@ pub(super) fn build(
         let path = workshop.out.join("initramfs.cpio");
         fs::write(&path, archive.finish()?).map_err(|e| ImageError::file("write", path, e))
     })
-}
-
-/// A name that busybox does not know would be a link that fails in the guest: its table of names
-/// is NUL-separated.
-fn check_applets(applets: &[&str], busybox: &[u8]) -> Result<(), ImageError> {
-    let has = |name: &str| {
-        let wanted = format!("\0{name}\0").into_bytes();
-        busybox.windows(wanted.len()).any(|window| window == wanted)
-    };
-    let missing: Vec<&str> = applets.iter().copied().filter(|name| !has(name)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(ImageError::Other(format!("{APPLETS}: this busybox has no applet {}", missing.join(", "))))
 }
 
 fn read(path: &Utf8Path) -> Result<Vec<u8>, ImageError> {
@@ -214,11 +198,5 @@ mod tests {
         // Times are the usual way for an archive to differ.
         std::thread::sleep(std::time::Duration::from_millis(1100));
         assert_eq!(first, make());
-    }
-
-    #[test]
-    fn an_applet_that_busybox_lacks_is_named() {
-        let error = check_applets(&["cat", "perf"], b"\0cat\0echo\0").expect_err("no perf").to_string();
-        assert!(error.contains("no applet perf"), "{error}");
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! This module starts no guest and knows no case.
 
+mod applets;
 mod apt;
 mod builder;
 mod diff;
