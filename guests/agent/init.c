@@ -50,6 +50,8 @@ static void shell(void)
 			dup2(console, fd);
 		if (chdir("/sys/kernel/tracing"))
 			dprintf(2, "goldtrace init: no /sys/kernel/tracing\n");
+		/* What the host sends before the console is open is lost: it waits for this line. */
+		dprintf(1, "goldtrace shell: `exit` ends the guest\n");
 		execv("/bin/sh", argv);
 		_exit(127);
 	}

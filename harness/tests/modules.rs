@@ -4,7 +4,8 @@
 mod support;
 
 use std::fs;
-use std::process::{Command, Output};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use goldtrace::guest::GuestName;
 use goldtrace::image::{BuiltModule, Userland};
@@ -228,6 +229,31 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
         2,
         &["is no folder of a module's source"],
     );
+}
+
+#[test]
+fn a_shell_has_the_modules_of_a_case() {
+    let project = project();
+    let shell = |case: &str, commands: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_goldtrace"))
+            .args(["shell", "--guest", "x86_64", "--case", case])
+            .current_dir(&project.root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        // Where the command line is refused, nobody reads.
+        _ = child.stdin.take().expect("piped").write_all(commands.as_bytes());
+        let Output { status, stdout, stderr } = child.wait_with_output().expect("ended");
+        (status.code(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
+    };
+    let (status, text) = shell("hello", "modprobe hello && echo $((6 * 7)) events: events/hello/*/id\n");
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("42 events: events/hello/hello_said/id"), "{text}");
+    let (status, text) = shell("helo", "");
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("there is no case `helo`: did you mean `hello`?"), "{text}");
 }
 
 #[test]

@@ -50,6 +50,10 @@ impl List {
             if let Some(document) = &case.document {
                 line.push_str(&format!("; {document}"));
             }
+            if !case.modules.is_empty() {
+                let modules: Vec<String> = case.modules.iter().map(ToString::to_string).collect();
+                line.push_str(&format!("; brings modules of {}", modules.join(", ")));
+            }
             let requires = case.requires.words();
             if !requires.is_empty() {
                 line.push_str(&format!("; skipped without {}", requires.join(", ")));

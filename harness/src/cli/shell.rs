@@ -9,12 +9,17 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
+use crate::case::{Case, MissingGolden};
+use crate::diagnostic::did_you_mean;
+use crate::guest::ModuleSource;
 use crate::image::{Refresh, Userland};
 use crate::qemu::{Console, Machine, Mode};
 use crate::run::Needs;
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
+/// What the guest says when it reads its console (guests/agent/init.c).
+const READY: &[u8] = b"goldtrace shell: ";
 
 /// A shell in a guest, with the same image that trials boot; perf is in it.
 ///
@@ -25,18 +30,27 @@ pub(super) struct Shell {
     guests: Guests,
     #[command(flatten)]
     images: Images,
+    /// With the kernel modules of this case besides the guest's own
+    #[arg(long, value_name = "CASE")]
+    case: Option<String>,
 }
 
 impl Shell {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::without_cases(&project)?;
+        let inputs = match self.case {
+            // Nothing is compared: a case whose goldens are still to be written is no fault.
+            Some(_) => Inputs::load(&project, MissingGolden::ExpectsNothing)?,
+            None => Inputs::without_cases(&project)?,
+        };
+        let userland = Userland { perf: true, modules: self.modules(&inputs.cases)? };
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, Needs::perf())?;
+        let lab =
+            self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, Needs::userland(&userland))?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
@@ -47,7 +61,7 @@ impl Shell {
         let console = Console::Passed { input, output };
         let machine = lab
             .bench(&guest.name)
-            .start(&Userland { perf: true, modules: Vec::new() }, Mode::Shell, path, console)
+            .start(&userland, Mode::Shell, path, console)
             .map_err(|e| Stop::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
@@ -56,8 +70,15 @@ impl Shell {
         let _raw = terminal.then(RawTerminal::enter).transpose()?;
         // The reader of our standard input cannot be ended while it waits; it ends with the process.
         let (escape, escaped) = std::sync::mpsc::channel();
-        std::thread::spawn(move || pass_input(to_guest, terminal, &escape));
-        let shown = std::thread::spawn(move || pass_output(from_guest));
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            // A serial port forgets what comes before the guest opens it. A person sees the prompt.
+            if !terminal {
+                let _ = is_ready.recv();
+            }
+            pass_input(to_guest, terminal, &escape);
+        });
+        let shown = std::thread::spawn(move || pass_output(from_guest, &ready));
         let status = wait(&machine, &escaped)?;
         drop(machine);
         let _ = shown.join();
@@ -67,6 +88,22 @@ impl Shell {
                 Err(Stop::Infrastructure(anyhow::anyhow!("QEMU ended with {status}\n{error}")))
             }
             _ => Ok(ExitStatus::Success),
+        }
+    }
+}
+
+impl Shell {
+    /// The modules of the wanted case.
+    fn modules(&self, cases: &[Case]) -> Result<Vec<ModuleSource>, Stop> {
+        let Some(wanted) = &self.case else { return Ok(Vec::new()) };
+        let ids = || cases.iter().map(|case| case.id.as_str());
+        match cases.iter().find(|case| case.id.as_str() == wanted) {
+            Some(case) => Ok(case.modules.clone()),
+            None => {
+                let help =
+                    did_you_mean(wanted, ids()).unwrap_or_else(|| "`goldtrace list` has all".to_owned());
+                Err(Stop::Usage(format!("there is no case `{wanted}`: {help}")))
+            }
         }
     }
 }
@@ -110,10 +147,17 @@ fn pass_input(mut to_guest: File, terminal: bool, escape: &std::sync::mpsc::Send
     }
 }
 
-fn pass_output(mut from_guest: File) {
+fn pass_output(mut from_guest: File, ready: &std::sync::mpsc::Sender<()>) {
     let mut buffer = [0; 4096];
     let mut out = io::stdout();
+    // The last bytes: the words may come in parts.
+    let mut tail: Vec<u8> = Vec::new();
     while let Ok(n @ 1..) = from_guest.read(&mut buffer) {
+        tail.extend(&buffer[..n]);
+        if memchr::memmem::find(&tail, READY).is_some() {
+            let _ = ready.send(());
+        }
+        tail.drain(..tail.len().saturating_sub(READY.len()));
         if out.write_all(&buffer[..n]).and_then(|()| out.flush()).is_err() {
             return;
         }

@@ -1,5 +1,7 @@
 //! Which kernel modules a guest or a case brings, as its file says.
 
+use std::fmt;
+
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::yaml::{Node, Reader};
@@ -19,6 +21,15 @@ pub enum ModuleSource {
 const KINDS: [&str; 3] = ["tree", "folder", "file"];
 /// What a folder of modules has at least one of.
 const BUILD_FILES: [&str; 2] = ["Kbuild", "Makefile"];
+
+impl fmt::Display for ModuleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModuleSource::Tree(path) => write!(f, "the kernel's {path}"),
+            ModuleSource::Folder(path) | ModuleSource::File(path) => write!(f, "{path}"),
+        }
+    }
+}
 
 impl ModuleSource {
     /// The sources in a list in a file in `folder`, which paths in the list start from.
