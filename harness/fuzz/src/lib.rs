@@ -3,6 +3,7 @@
 use camino::Utf8Path;
 use goldtrace::dtl::{read_dump, read_script};
 use goldtrace::golden::{Bindings, Comparison, Edit, Facts, Golden, HEAD, Pattern, compare, split_lines};
+use goldtrace::module::{Module, describe, disagreements, missing_definitions, read_formats};
 use goldtrace::normalise::{Format, Piece};
 
 /// A tokeniser's promises: pieces add up to the line, and rules can be checked on any capture.
@@ -111,5 +112,23 @@ pub fn dispatch_log(data: &[u8]) {
     let errors = [read_script(data).err(), read_dump(data).err()];
     for error in errors.into_iter().flatten() {
         assert!((1..=lines).contains(&error.line), "{error}");
+    }
+}
+
+/// What ends a part of an input for [`module`] that is text.
+const MODULE_END: u8 = 0xff;
+
+/// The readers of a module's file, of `format` files and of preprocessed C take any bytes; the three
+/// follow one another in an input.
+pub fn module(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == MODULE_END);
+    let mut next = || parts.next().unwrap_or_default();
+    let (formats, source, file) = (read_formats(next()), next(), next());
+    let Ok(module) = Module::parse(file) else { return };
+    assert_eq!(module.counts().events, module.events().len());
+    describe(&module);
+    missing_definitions(&String::from_utf8_lossy(source), &module);
+    if let Ok(formats) = formats {
+        disagreements(&module, &formats);
     }
 }
