@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use regex::bytes::Regex;
+
 use crate::golden::{Comparison, Condition, Edit, Facts};
 use crate::qemu::Complaint;
 
@@ -14,6 +16,8 @@ pub struct Excuse {
     pub capture: String,
     /// The golden's lines, from 1.
     pub lines: BTreeSet<usize>,
+    /// What is found in each line that stands in the place of one of them; any line without it.
+    pub instead: Option<Regex>,
     /// The kernels and guests that have the fault; all without it.
     pub when: Option<Condition>,
     /// What is wrong, and since when.
@@ -99,28 +103,37 @@ impl ExpectedComplaint {
     }
 }
 
-/// Whether every difference is one that the excused `lines` explain: each block of differing lines
-/// misses excused lines only, and has no more other lines than it misses.
-pub fn explains(lines: &BTreeSet<usize>, comparison: &Comparison) -> bool {
+/// Whether every difference is one that `excuses` explain: each block of differing lines misses excused
+/// lines only, has no more other lines than it misses, and these are such as the excuses say. `capture`
+/// has the lines that were compared.
+pub fn explains(excuses: &[&Excuse], comparison: &Comparison, capture: &[&[u8]]) -> bool {
     if comparison.unfinished || !comparison.conflicts.is_empty() || !comparison.violations.is_empty() {
         return false;
     }
     let is_same = |edit: &Edit| matches!(edit, Edit::Same { .. } | Edit::Passed { .. });
-    comparison.edits.chunk_by(|a, b| is_same(a) == is_same(b)).filter(|block| !is_same(&block[0])).all(
-        |block| {
-            let missing: Vec<usize> = block
-                .iter()
-                .filter_map(|edit| match edit {
-                    Edit::Missing { golden } => Some(*golden),
-                    _ => None,
-                })
-                .collect();
-            let unexpected = block.len() - missing.len();
-            missing.iter().all(|line| lines.contains(line))
-                && unexpected <= missing.len()
-                && !missing.is_empty()
-        },
-    )
+    let mut blocks = comparison.edits.chunk_by(|a, b| is_same(a) == is_same(b));
+    blocks.all(|block| is_same(&block[0]) || explains_block(excuses, block, capture))
+}
+
+fn explains_block(excuses: &[&Excuse], block: &[Edit], capture: &[&[u8]]) -> bool {
+    let (mut missing, mut unexpected) = (Vec::new(), Vec::new());
+    for edit in block {
+        match *edit {
+            Edit::Missing { golden } => missing.push(golden),
+            Edit::Unexpected { capture } => unexpected.push(capture),
+            Edit::Same { .. } | Edit::Passed { .. } => {}
+        }
+    }
+    let excused = |line: &usize| excuses.iter().any(|excuse| excuse.lines.contains(line));
+    let concerned = || excuses.iter().filter(|excuse| missing.iter().any(|line| excuse.lines.contains(line)));
+    let is_known = |line: &usize| {
+        let text = capture.get(line - 1).copied().unwrap_or_default();
+        concerned().any(|excuse| excuse.instead.as_ref().is_none_or(|instead| instead.is_match(text)))
+    };
+    !missing.is_empty()
+        && unexpected.len() <= missing.len()
+        && missing.iter().all(excused)
+        && unexpected.iter().all(is_known)
 }
 
 #[cfg(test)]
@@ -141,15 +154,46 @@ mod tests {
     const MISSING: Edit = Edit::Missing { golden: 3 };
     const OTHER: Edit = Edit::Unexpected { capture: 2 };
 
+    fn excuse(lines: &[usize], instead: Option<&str>) -> Excuse {
+        Excuse {
+            line: 1,
+            capture: "out".to_owned(),
+            lines: lines.iter().copied().collect(),
+            instead: instead.map(|text| Regex::new(text).expect("valid")),
+            when: None,
+            reason: String::new(),
+        }
+    }
+
     #[test]
     fn an_excuse_explains_its_own_lines_and_nothing_else() {
-        let lines = BTreeSet::from([3]);
-        assert!(explains(&lines, &comparison(&[SAME, MISSING, OTHER, SAME])));
-        assert!(explains(&lines, &comparison(&[MISSING])));
-        assert!(!explains(&lines, &comparison(&[SAME, MISSING, OTHER, OTHER])));
-        assert!(!explains(&lines, &comparison(&[MISSING, OTHER, SAME, OTHER])));
-        assert!(!explains(&lines, &comparison(&[MISSING, Edit::Missing { golden: 4 }, OTHER])));
-        assert!(!explains(&lines, &Comparison { unfinished: true, ..comparison(&[MISSING, OTHER]) }));
+        let excuse = excuse(&[3], None);
+        let explains = |comparison: &Comparison| explains(&[&excuse], comparison, &[b"a", b"b"]);
+        assert!(explains(&comparison(&[SAME, MISSING, OTHER, SAME])));
+        assert!(explains(&comparison(&[MISSING])));
+        assert!(!explains(&comparison(&[SAME, MISSING, OTHER, OTHER])));
+        assert!(!explains(&comparison(&[MISSING, OTHER, SAME, OTHER])));
+        assert!(!explains(&comparison(&[MISSING, Edit::Missing { golden: 4 }, OTHER])));
+        assert!(!explains(&Comparison { unfinished: true, ..comparison(&[MISSING, OTHER]) }));
+    }
+
+    #[test]
+    fn what_stands_there_instead_is_as_the_excuse_says() {
+        let (first, second) = (excuse(&[3], Some("^wrong$")), excuse(&[4], Some("^odd$")));
+        let block = comparison(&[
+            MISSING,
+            Edit::Missing { golden: 4 },
+            Edit::Unexpected { capture: 1 },
+            Edit::Unexpected { capture: 2 },
+        ]);
+        let both = |one: &[u8], two: &[u8]| explains(&[&first, &second], &block, &[one, two]);
+        assert!(both(b"wrong", b"odd") && both(b"odd", b"wrong"));
+        assert!(!both(b"wrong", b"new"));
+        // The other's words are no excuse for a line of this one alone.
+        let alone = comparison(&[MISSING, Edit::Unexpected { capture: 1 }]);
+        assert!(explains(&[&first, &second], &alone, &[b"wrong"]));
+        assert!(!explains(&[&first, &second], &alone, &[b"odd"]));
+        assert!(explains(&[&first, &excuse(&[3], None)], &alone, &[b"anything"]));
     }
 
     fn expected(kind: ComplaintKind, symbol: Option<&str>) -> ExpectedComplaint {

@@ -1,6 +1,5 @@
 //! Goldens of a case out of the last run's artefacts. Boots nothing.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 
@@ -10,7 +9,7 @@ use super::artefacts::RunDir;
 use super::record::{TrialRecord, Verdict};
 use crate::case::{Capture, Case, Excuse, GOLDEN_EXTENSION, explains};
 use crate::golden::bless::{GuestNames, Namer, Observed, bless, with_head};
-use crate::golden::{Bindings, Facts, Head, compare};
+use crate::golden::{Bindings, Facts, Head, compare, split_lines};
 use crate::project::Project;
 
 /// What came of blessing a case.
@@ -150,11 +149,10 @@ fn excuses<'c>(case: &'c Case, capture: &Capture) -> impl Iterator<Item = &'c Ex
 /// Whether what was captured differs from the golden by excused faults only. The golden holds the
 /// right text there, and keeps it.
 fn is_explained(case: &Case, capture: &Capture, seen: &Observed<'_>) -> bool {
-    let applying = excuses(case, capture).filter(|excuse| excuse.applies(seen.facts));
-    let lines: BTreeSet<usize> = applying.flat_map(|excuse| excuse.lines.iter().copied()).collect();
+    let applying: Vec<&Excuse> = excuses(case, capture).filter(|excuse| excuse.applies(seen.facts)).collect();
     let (golden, format) = (&capture.golden, capture.format);
     let comparison = compare(golden, seen.capture, format, seen.facts, &mut Bindings::new());
-    comparison.passes() || explains(&lines, &comparison)
+    comparison.passes() || explains(&applying, &comparison, &split_lines(seen.capture).0)
 }
 
 fn version(facts: &Facts) -> String {

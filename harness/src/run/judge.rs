@@ -1,15 +1,13 @@
 //! From a transcript to an outcome.
 
-use std::collections::BTreeSet;
-
 use super::artefacts::TrialDir;
 use super::execute::{Transcript, Trouble};
 use super::outcome::{
     CaptureFailure, DecodeFailure, Excused, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
-use crate::case::{Action, Capture, Case, ComplaintKind, Part, explains};
+use crate::case::{Action, Capture, Case, ComplaintKind, Excuse, Part, explains};
 use crate::dtl;
-use crate::golden::{Bindings, Facts, compare};
+use crate::golden::{Bindings, Facts, compare, split_lines};
 use crate::module::{self, Module, read_formats};
 use crate::normalise::Violation;
 
@@ -138,14 +136,14 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
         let Some(capture) = &step.capture else { continue };
         let bytes = &capture.part.of(&record.answer.stdout);
         let mut comparison = compare(&capture.golden, bytes, capture.format, facts, &mut bindings);
-        let mut lines = BTreeSet::new();
-        for excuse in case.xfail.iter().filter(|e| e.capture == capture.name && e.applies(facts)) {
-            lines.extend(&excuse.lines);
+        let applies = |excuse: &&Excuse| excuse.capture == capture.name && excuse.applies(facts);
+        let excuses: Vec<&Excuse> = case.xfail.iter().filter(applies).collect();
+        for excuse in &excuses {
             let list = if excuse.is_needed(&comparison) { &mut found.needed } else { &mut found.unneeded };
             list.push(excused(case, excuse.line, &excuse.reason));
         }
         // Where a known fault is excused, perf does not print what was written.
-        if let Some(written) = written.filter(|_| lines.is_empty() && shows_all(&step.action)) {
+        if let Some(written) = written.filter(|_| excuses.is_empty() && shows_all(&step.action)) {
             let mut found = dtl::violations(written, capture.format, &record.answer.stdout);
             if capture.part != Part::All {
                 // Their lines are those of the whole output.
@@ -173,7 +171,7 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
                 host: host.clone(),
             })));
         }
-        if !comparison.passes() && !explains(&lines, &comparison) {
+        if !comparison.passes() && !explains(&excuses, &comparison, &split_lines(bytes).0) {
             found.failures.push(Failure::Capture(Box::new(CaptureFailure {
                 golden: capture.golden.clone(),
                 capture: bytes.clone(),
@@ -216,7 +214,7 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::*;
     use crate::agent::{Answer, Ended};
-    use crate::case::{Capture, CaseId, Excuse, ExpectedComplaint, Requires, Step};
+    use crate::case::{Capture, CaseId, ExpectedComplaint, Requires, Step};
     use crate::golden::Golden;
     use crate::normalise::Format;
     use crate::qemu::Complaint;
@@ -326,6 +324,7 @@ mod tests {
             line: 9,
             capture: "out".to_owned(),
             lines: lines.iter().copied().collect(),
+            instead: None,
             when: None,
             reason: "R".to_owned(),
         };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use regex::bytes::Regex;
+
 use super::Context;
 use crate::case::excuse::{ComplaintKind, Excuse, ExpectedComplaint};
 use crate::case::model::Step;
@@ -19,11 +21,12 @@ impl Context<'_> {
 
     fn excuse(&mut self, node: Node<'_>, steps: Option<&[Step]>) -> Option<Excuse> {
         let line = node.line();
-        let f = self.reader.fields(node, &["capture", "lines", "when", "reason"])?;
+        let f = self.reader.fields(node, &["capture", "lines", "instead", "when", "reason"])?;
         let capture =
             f.need(&mut self.reader, "capture").and_then(|node| Some((self.reader.line(&node)?, node)));
         let lines =
             f.need(&mut self.reader, "lines").and_then(|node| Some((self.line_numbers(&node)?, node)));
+        let instead = self.instead(&f);
         let when = self.when(&f);
         let reason = f.need(&mut self.reader, "reason").and_then(|node| self.reader.line(&node));
         let ((capture, capture_node), (lines, lines_node)) = (capture?, lines?);
@@ -41,7 +44,24 @@ impl Context<'_> {
             let message = format!("line {line} of `{}` holds no line of the capture", found.golden.file);
             self.reader.report(lines_node.fault(message));
         }
-        Some(Excuse { line, capture, lines, when: when?, reason: reason? })
+        Some(Excuse { line, capture, lines, instead: instead?, when: when?, reason: reason? })
+    }
+
+    /// The outer option is for faults.
+    #[expect(clippy::option_option, reason = "the two absences differ")]
+    fn instead(&mut self, f: &Fields<'_>) -> Option<Option<Regex>> {
+        let Some(node) = f.get("instead") else { return Some(None) };
+        let text = self.reader.line(&node)?;
+        match Regex::new(&text) {
+            Ok(regex) => Some(Some(regex)),
+            Err(why) => {
+                // The last line says what is wrong; those before show where.
+                let why = why.to_string();
+                let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                self.reader.report(node.fault(format!("this regular expression cannot be read: {last}")));
+                None
+            }
+        }
     }
 
     /// `[3, 7..9]`

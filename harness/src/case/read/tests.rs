@@ -143,6 +143,7 @@ fn faults_of_excuses_are_told() {
         "    reason: R\n",
         "  - capture: one\n",
         "    lines: [a]\n",
+        "    instead: (x\n",
         "expect:\n",
         "  complaint: oops\n",
         "  reason: R\n",
@@ -156,7 +157,8 @@ fn faults_of_excuses_are_told() {
          such as kernel >= 7.2",
             "case.yaml:13:5 missing key `reason` | -",
             "case.yaml:14:13 expected the number of a golden's line | write a number, or a range such as 7..9",
-            "case.yaml:16:14 an oops and a warning are told by their `symbol` | -",
+            "case.yaml:15:14 this regular expression cannot be read: unclosed group | -",
+            "case.yaml:17:14 an oops and a warning are told by their `symbol` | -",
         ]
     );
 }
