@@ -222,6 +222,8 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
     assert!(!text.contains("other-mine"), "{text}");
     assert_ends(&project, &["run"], 0, &["4 passed"]);
     assert_ends(&project, &new, 2, &["cases/mine/hello exists already"]);
+    let one = ["new", "module", "one", "--folder", "mine", "--guest", "x86_64"];
+    assert_ends(&project, &one, 0, &["wrote cases/one/case.yaml", "one: wrote cases/one/unloaded.golden"]);
     assert_ends(&project, &["new", "module", "a b", "--folder", "mine"], 2, &["cannot name a case"]);
     assert_ends(
         &project,

@@ -12,12 +12,14 @@ pub struct DraftModule {
 }
 
 /// The text of a case that loads the modules built from `folder`, looks at what they define, and
-/// unloads them. `folder` is relative to the case's own.
+/// unloads them, on `guests`, or on all when there is none of them. `folder` is relative to the case's
+/// own.
 ///
 /// What it captures is the same on every run, whatever the modules do; steps that make them trace
 /// something are for the author to add, and an example of them stands in a comment.
-pub fn draft(title: &str, folder: &Utf8Path, modules: &[DraftModule]) -> String {
-    let mut text = format!("title: {title}\nmodules:\n  - folder: {folder}\nsteps:\n");
+pub fn draft(title: &str, guests: &[String], folder: &Utf8Path, modules: &[DraftModule]) -> String {
+    let guests = if guests.is_empty() { String::new() } else { format!("guests: [{}]\n", guests.join(", ")) };
+    let mut text = format!("title: {title}\n{guests}modules:\n  - folder: {folder}\nsteps:\n");
     for DraftModule { name, systems } in modules {
         if !systems.is_empty() {
             text += &format!(
@@ -68,9 +70,15 @@ mod tests {
             name: name.to_owned(),
             systems: systems.iter().map(|s| (*s).to_owned()).collect(),
         };
-        let text = draft("T", "../../mine".into(), &[module("base", &[]), module("hello", &["hello"])]);
+        let text = draft(
+            "T",
+            &["x86_64".to_owned()],
+            "../../mine".into(),
+            &[module("base", &[]), module("hello", &["hello"])],
+        );
         expect_test::expect![[r"
             title: T
+            guests: [x86_64]
             modules:
               - folder: ../../mine
             steps:

@@ -66,7 +66,7 @@ impl NewModule {
         };
         let modules = self.build(&project, &folder)?;
         let title = format!("the module {}", self.name);
-        let text = draft(&title, &relative(&case, &folder), &modules);
+        let text = draft(&title, self.guests.named(), &relative(&case, &folder), &modules);
         fs::create_dir_all(&case)?;
         let file = case.join(FILE);
         fs::write(&file, text)?;

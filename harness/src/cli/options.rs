@@ -107,6 +107,11 @@ impl Inputs {
 }
 
 impl Guests {
+    /// Those that were named; none stands for all.
+    pub(super) fn named(&self) -> &[String] {
+        &self.names
+    }
+
     /// The chosen ones of `all`.
     pub(super) fn choose<'g>(&self, all: &'g [Guest]) -> Result<Vec<&'g Guest>, Stop> {
         for name in &self.names {
