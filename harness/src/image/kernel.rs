@@ -43,13 +43,6 @@ const COLLECT_KBUILD: &str = "scripts/package/install-extmod-build";
 const KEPT: [(&str, &str); 3] =
     [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
 
-/// What stands here is no part of a kernel: a patch to perf or to a sample module alone leaves the
-/// kernel as it is.
-const NOT_BUILT_FROM: [&str; 2] = ["tools/perf", SAMPLES];
-
-/// Modules that the kernel's source has as examples. None of them is built in.
-const SAMPLES: &str = "samples";
-
 const LIMIT: Duration = Duration::from_secs(80 * 60);
 
 impl Kernel {
@@ -112,7 +105,6 @@ pub(super) fn build(
         let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
         wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
     }
-    let built_from = |path: &Utf8Path| !NOT_BUILT_FROM.iter().any(|folder| path.starts_with(folder));
     let relevant = |patch: &Patch| patch.part(built_from);
     let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
     let make = Make::new(guest);
@@ -243,6 +235,14 @@ impl Build<'_> {
     }
 }
 
+/// Whether a kernel is built from the file at `path`: not from perf, nor from the folders of sample
+/// modules, none of which is built in. A patch to these alone leaves the kernel as it is.
+fn built_from(path: &Utf8Path) -> bool {
+    // samples/Kconfig and samples/Makefile are for all of them, and part of the configuration.
+    let sample = path.strip_prefix("samples").is_ok_and(|below| below.components().count() > 1);
+    !sample && !path.starts_with("tools/perf")
+}
+
 /// Sample modules that `config` has built into the kernel: a patch to one would not change it.
 fn built_in_samples(config: &str) -> Vec<String> {
     let built_in = |line: &&str| line.starts_with("CONFIG_SAMPLE_") && line.ends_with("=y");
@@ -269,6 +269,13 @@ mod tests {
         assert_eq!(vermagic(image, "7.2-x").as_deref(), Some("7.2-x SMP preempt mod_unload"));
         assert_eq!(vermagic(image, "7.2"), None);
         assert_eq!(vermagic(b"\x007.2 SMP", "7.2"), None);
+    }
+
+    #[test]
+    fn what_a_kernel_is_built_from() {
+        let from = |path: &str| built_from(path.into());
+        assert!(from("kernel/trace/trace.c") && from("samples/Kconfig") && from("tools/objtool/check.c"));
+        assert!(!from("samples/trace_events/Makefile") && !from("tools/perf/perf.c"));
     }
 
     #[test]
