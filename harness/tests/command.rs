@@ -138,11 +138,11 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn start() -> Waiting {
+    fn start(more: &[&str]) -> Waiting {
         lab();
         let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    limit: 2min\n    capture: out\n";
         let project = TestProject::new(case, &[("out", "")]);
-        let child = goldtrace(&project, &["run", "--guest", "x86_64"])
+        let child = goldtrace(&project, &[&["run", "--guest", "x86_64"], more].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -192,7 +192,7 @@ fn descendants(pid: u32) -> Vec<i32> {
 
 #[test]
 fn a_killed_goldtrace_leaves_no_qemu() {
-    let mut waiting = Waiting::start();
+    let mut waiting = Waiting::start(&[]);
     waiting.signal("-KILL");
     waiting.wait_for_end_of_qemu();
     assert_eq!(waiting.child.wait().expect("ended").signal(), Some(9));
@@ -200,8 +200,8 @@ fn a_killed_goldtrace_leaves_no_qemu() {
 
 #[test]
 fn an_interrupted_goldtrace_says_so_and_leaves_no_qemu() {
-    for signal in ["-INT", "-TERM"] {
-        let mut waiting = Waiting::start();
+    for (signal, more) in [("-INT", &[][..]), ("-TERM", &["--bless"])] {
+        let mut waiting = Waiting::start(more);
         waiting.signal(signal);
         waiting.wait_for_end_of_qemu();
         let out = waiting.child.stdout.take().expect("piped");

@@ -234,6 +234,18 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
 }
 
 #[test]
+fn a_first_case_that_cannot_be_blessed_is_not_left_behind() {
+    let project = TestProject::without_cases();
+    let failing = SOURCE.replace("return 0;", "return -EINVAL;");
+    for (name, text) in [("Kbuild", KBUILD), ("hello.c", failing.as_str()), ("hello.h", HEADER)] {
+        project.write(&format!("mine/{name}"), text.as_bytes());
+    }
+    let new = ["new", "module", "mine/hello", "--folder", "mine", "--guest", "x86_64"];
+    assert_ends(&project, &new, 1, &["modprobe", "removed cases/mine/hello/case.yaml again"]);
+    assert_eq!(fs::read_dir(project.root.join("cases")).expect("there").count(), 0);
+}
+
+#[test]
 fn a_shell_has_the_modules_of_a_case() {
     let project = project();
     let shell = |case: &str, commands: &str| {

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::options::{Guests, Images, Inputs, Place};
 use super::run::Run;
 use super::status::{ExitStatus, Stop};
-use crate::case::{DraftModule, FILE, draft, relative};
+use crate::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
 use crate::guest::{ModuleSource, is_folder_of_modules};
 use crate::image::{BuiltModule, ImageError, Refresh, Userland};
 use crate::module::Module;
@@ -72,7 +72,16 @@ impl NewModule {
         fs::write(&file, text)?;
         anstream::println!("wrote {}", project.shown(&file));
         // Without a golden nothing would be asserted.
-        Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(place)
+        let outcome = Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(place);
+        if !has_golden(&case)? {
+            // A case without goldens is a fault of the project: no other case could be run.
+            fs::remove_file(&file)?;
+            let above = case.ancestors().take_while(|folder| *folder != project.path("cases"));
+            // A folder that is not empty is somebody else's.
+            let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
+            anstream::eprintln!("removed {} again: its goldens could not be written", project.shown(&file));
+        }
+        outcome
     }
 
     /// The folder's modules: those of the first guest, as they are the same for all.
@@ -87,6 +96,15 @@ impl NewModule {
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);
         root.modules.iter().filter(is_new).map(drafted).collect()
     }
+}
+
+fn has_golden(case: &Utf8Path) -> std::io::Result<bool> {
+    for entry in case.read_dir_utf8()? {
+        if entry?.path().extension() == Some(GOLDEN_EXTENSION) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The folder of the case `name`, which is not there yet.

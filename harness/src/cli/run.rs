@@ -95,12 +95,13 @@ impl Run {
         }
         let summary = Summary::of(&finished);
         anstream::println!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path());
-        if self.bless {
+        let status = self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>());
+        if self.bless && status != ExitStatus::Interrupted {
             let mut cases: Vec<&Case> = plan.trials.iter().map(|trial| trial.case).collect();
             cases.dedup_by_key(|case| &case.id);
             return bless(&project, &cases);
         }
-        Ok(self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>()))
+        Ok(status)
     }
 
     fn status(&self, outcomes: &[&Outcome]) -> ExitStatus {

@@ -366,18 +366,19 @@ mod tests {
         (Outside::for_tests(ram, listener), symbols, dir)
     }
 
-    /// Calls a function each time it is waited for.
-    struct Each<F>(F);
+    /// Calls a function each time it is waited for; the command prints something after so many times.
+    struct Each<F>(F, u32);
 
     impl<F: FnMut() -> bool> Patience for Each<F> {
         type Error = String;
 
         fn wait(&mut self, _: Duration) -> Result<bool, String> {
+            self.1 = self.1.saturating_sub(1);
             Ok(self.0())
         }
 
         fn has_printed(&self) -> bool {
-            true
+            self.1 == 0
         }
 
         fn settle(&mut self) -> Result<Option<u64>, String> {
@@ -393,7 +394,24 @@ mod tests {
         let kernel = Kernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
         let (mut outside, symbols, _dir) = outside(guest);
         let writer = Writer::new::<String>(&mut outside, &symbols, 2_000_000).map_err(|e| e.to_string())?;
-        writer.carry_out(plan, 2, &mut Each(|| each(&kernel))).map_err(|e| e.to_string())
+        writer.carry_out(plan, 2, &mut Each(|| each(&kernel), WAITS)).map_err(|e| e.to_string())
+    }
+
+    /// How often the writer waits before the command prints something.
+    const WAITS: u32 = 5;
+
+    #[test]
+    fn nothing_is_written_before_the_command_has_printed_something() {
+        let mut seen = Vec::new();
+        let items = vec![Item::Output, burst(0, 3)];
+        carry_out(&plan(items), Kernel::new(), |guest| {
+            let mut count = 0;
+            guest.poll(0, |_| count += 1);
+            seen.push(count);
+            true
+        })
+        .expect("done");
+        assert_eq!(seen.iter().position(|count| *count > 0), Some(WAITS as usize), "{seen:?}");
     }
 
     fn plan(items: Vec<Item>) -> Plan {

@@ -148,16 +148,15 @@ impl Make {
 
     /// Names and times that would differ from build to build are fixed.
     fn words(&self, local_version: &str) -> Vec<String> {
-        vec![
-            format!("ARCH={}", self.arch),
-            format!("CROSS_COMPILE={}", self.cross),
-            toolchain::cached_compiler(&self.cross),
+        let mut words = toolchain::make_words(&self.arch, &self.cross);
+        words.extend([
             format!("LOCALVERSION={local_version}"),
             "KBUILD_BUILD_USER=goldtrace".to_owned(),
             "KBUILD_BUILD_HOST=goldtrace".to_owned(),
             "KBUILD_BUILD_VERSION=1".to_owned(),
             "KBUILD_BUILD_TIMESTAMP=1970-01-01 00:00:00 UTC".to_owned(),
-        ]
+        ]);
+        words
     }
 }
 

@@ -35,9 +35,9 @@ fn ask(command: Cmd<'_>) -> Result<String, ImageError> {
     })
 }
 
-/// The word for make that has the compiler's objects cached.
-pub(super) fn cached_compiler(cross: &str) -> String {
-    format!("CC=ccache {cross}gcc")
+/// The words for make that say for which machine to build, and that have the compiler's objects cached.
+pub(super) fn make_words(arch: &str, cross: &str) -> Vec<String> {
+    vec![format!("ARCH={arch}"), format!("CROSS_COMPILE={cross}"), format!("CC=ccache {cross}gcc")]
 }
 
 /// `command`, a make, with the environment of every build. The objects of earlier builds with the

@@ -25,6 +25,12 @@ mod show;
 #[cfg(test)]
 mod testing;
 
+/// A module with events, for tests of those who look at one.
+#[cfg(test)]
+pub(crate) fn for_tests() -> Module {
+    Module::parse(&testing::sample(testing::Elf::new(testing::X86))).expect("a module")
+}
+
 pub use agreement::{Disagreement, disagreements};
 pub use error::ModuleError;
 pub use format::{FormatField, FormatFile, read_formats};

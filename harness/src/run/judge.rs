@@ -212,6 +212,7 @@ mod tests {
     use camino::{Utf8Path, Utf8PathBuf};
 
     use super::super::execute::StepRecord;
+    use super::super::inspect::Inspected;
     use super::*;
     use crate::agent::{Answer, Ended};
     use crate::case::{Capture, CaseId, ExpectedComplaint, Requires, Step};
@@ -344,6 +345,22 @@ mod tests {
             ..excusing(&[2])
         };
         assert_eq!(outcome_of(&elsewhere, &transcript("wrong\n")), "fail: capture");
+    }
+
+    #[test]
+    fn a_module_that_is_not_what_its_source_or_the_guest_says_is_a_failure() {
+        let looked = |undefined: &[&str]| {
+            let undefined = undefined.iter().map(|fault| (*fault).to_owned()).collect();
+            let mut transcript = transcript("right\n");
+            transcript.steps[0].inspected = Some(Inspected { module: module::for_tests(), undefined });
+            transcript
+        };
+        assert_eq!(outcome(&looked(&[])), "pass");
+        assert_eq!(outcome(&looked(&["foo_bar: no class"])), "fail: module");
+        let mut case = case();
+        case.steps[0].capture.as_mut().expect("one").defined_by = Some("some".to_owned());
+        // The text is no format file.
+        assert_eq!(outcome_of(&case, &looked(&[])), "fail: capture");
     }
 
     #[test]

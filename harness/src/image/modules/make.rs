@@ -22,12 +22,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// The words after `make` that say for which machine and how to build.
 pub(super) fn words(guest: &Guest) -> Vec<String> {
-    let cross = &guest.kernel.cross;
-    vec![
-        format!("ARCH={}", guest.kernel.make_arch),
-        format!("CROSS_COMPILE={cross}"),
-        toolchain::cached_compiler(cross),
-    ]
+    toolchain::make_words(&guest.kernel.make_arch, &guest.kernel.cross)
 }
 
 /// A build.

@@ -35,15 +35,13 @@ const WITHOUT: [&str; 18] = [
 /// folder gets it from the compiler's cache.
 pub(super) fn words(target: &Target, sysroot: &Utf8Path, libtraceevent: bool) -> Vec<String> {
     let Target { make_arch, cross, multiarch, .. } = target;
-    let mut words = vec![
-        format!("ARCH={make_arch}"),
-        format!("CROSS_COMPILE={cross}"),
-        toolchain::cached_compiler(cross),
+    let mut words = toolchain::make_words(make_arch, cross);
+    words.extend([
         // Its own choice would be a pkg-config of the cross compiler's name.
         "PKG_CONFIG=pkg-config".to_owned(),
         format!("LDFLAGS=-static -L{sysroot}/usr/lib/{multiarch}"),
         format!("EXTRA_CFLAGS=-I{sysroot}/usr/include -I{sysroot}/usr/include/{multiarch}"),
-    ];
+    ]);
     words.extend(WITHOUT.map(|word| format!("{word}=1")));
     if !libtraceevent {
         words.push("NO_LIBTRACEEVENT=1".to_owned());
