@@ -13,7 +13,7 @@
  *
  * A request is answered by any number of STDOUT and STDERR frames, then by exactly one DONE. The
  * guest sends READY once, unasked, with nonce 0, before it reads the first request.
- * The host's half is harness/src/agent/frame.rs.
+ * The host's half is harness/crates/vm/src/protocol.rs.
  */
 #ifndef GOLDTRACE_PROTOCOL_H
 #define GOLDTRACE_PROTOCOL_H

@@ -1,20 +1,5 @@
-//! goldtrace.
-pub mod agent;
-pub mod case;
+//! The command `goldtrace` as a library: what people type ([`cli`]) and what they see ([`report`], [`plot`]).
+
 pub mod cli;
-pub mod diagnostic;
-pub mod digest;
-pub mod dtl;
-pub mod golden;
-pub mod guest;
-pub mod image;
-pub mod lint;
-pub mod module;
-pub mod normalise;
 pub mod plot;
-pub mod process;
-pub mod project;
-pub mod qemu;
 pub mod report;
-pub mod run;
-pub mod yaml;

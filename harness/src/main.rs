@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use goldtrace::cli::Cli;
-use goldtrace::process::interrupt;
+use vm::process::interrupt;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use camino::Utf8Path;
-use goldtrace::case::{self, Case, MissingGolden};
-use goldtrace::diagnostic::Diagnostic;
-use goldtrace::guest::{self, Guest, GuestName};
-use goldtrace::image::{Builder, Refresh, SourcesFile, Store, Userland};
-use goldtrace::process::interrupt;
-use goldtrace::project::Project;
-use goldtrace::qemu::Wanted;
+use diagnostic::Diagnostic;
 use goldtrace::report::{Again, Colour, Progress, describe, render_diagnostics};
-use goldtrace::run::{self, Lab, Needs, Outcome, RunDir, run_one};
+use guest::Project;
+use guest::{self, Guest, GuestName};
+use image::{Builder, Refresh, SourcesFile, Store, Userland};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use trial::case::{self, Case, MissingGolden};
+use trial::{self, Lab, Needs, Outcome, RunDir, run_one};
+use vm::process::interrupt;
+use vm::qemu::WantedAccel;
 
 /// What the trials share. A guest's image is made when its first trial wants it.
 struct Shared {
@@ -33,7 +33,7 @@ struct Shared {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = arguments.test_threads.or(Some(run::default_jobs()));
+    arguments.test_threads = arguments.test_threads.or(Some(trial::default_jobs()));
     if let Err(error) = interrupt::watch() {
         eprintln!("error: failed to watch for interrupts: {error}");
         return ExitCode::from(3);
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     for (case_at, case) in shared.cases.iter().enumerate() {
         for (guest_at, guest) in shared.guests.iter().enumerate() {
             if case.runs_on(&guest.name) {
-                let name = run::Trial { case, guest }.to_string();
+                let name = trial::Trial { case, guest }.to_string();
                 let shared = shared.clone();
                 trials.push(Trial::ignorable_test(name, move || shared.run(case_at, guest_at)));
             }
@@ -66,7 +66,7 @@ impl Shared {
         let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
         let sources = SourcesFile::load(&project)?;
         let cases = case::load_all(&project, &names, MissingGolden::IsAFault)?;
-        let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), run::userland(case)));
+        let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), trial::userland(case)));
         let labs = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
         Ok(Shared {
             project,
@@ -81,8 +81,8 @@ impl Shared {
     }
 
     fn run(&self, case: usize, guest: usize) -> Result<Completion, Failed> {
-        let trial = run::Trial { case: &self.cases[case], guest: &self.guests[guest] };
-        let key = (trial.guest.name.clone(), run::userland(trial.case));
+        let trial = trial::Trial { case: &self.cases[case], guest: &self.guests[guest] };
+        let key = (trial.guest.name.clone(), trial::userland(trial.case));
         let lab = self.labs[&key].get_or_init(|| self.lab(trial.guest, &key.1)).as_ref()?;
         let dir =
             self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
@@ -115,12 +115,12 @@ impl Shared {
             &self.progress,
         );
         let cases = self.cases.iter().filter(|case| case.runs_on(&guest.name));
-        let trials: Vec<run::Trial<'_>> = cases
-            .filter(|case| run::userland(case) == *userland)
-            .map(|case| run::Trial { case, guest })
+        let trials: Vec<trial::Trial<'_>> = cases
+            .filter(|case| trial::userland(case) == *userland)
+            .map(|case| trial::Trial { case, guest })
             .collect();
         let needs = Needs::of(&trials);
-        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], Wanted::Auto, needs));
+        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], WantedAccel::Auto, needs));
         lab.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
     }
 }

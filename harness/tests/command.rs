@@ -90,7 +90,7 @@ fn statuses_tell_a_pass_from_a_failure_from_an_error() {
 #[test]
 fn a_recording_is_drawn() {
     let project = TestProject::without_cases();
-    project.write("a.perf_script", include_bytes!("../src/normalise/testdata/dispatch.perf_script"));
+    project.write("a.perf_script", include_bytes!("../crates/formats/src/testdata/dispatch.perf_script"));
     let plot = ["dtl-plot", "a.perf_script", "-o", "a.svg"];
     for _ in ["new", "written over"] {
         let (status, text) = output(&project, &plot);
@@ -108,8 +108,8 @@ fn a_recording_is_drawn() {
 #[test]
 fn what_is_no_recording_is_not_drawn() {
     let project = TestProject::without_cases();
-    let dump = include_str!("../src/normalise/testdata/dispatch.perf_dump");
-    let script = include_str!("../src/normalise/testdata/dispatch.perf_script");
+    let dump = include_str!("../crates/formats/src/testdata/dispatch.perf_dump");
+    let script = include_str!("../crates/formats/src/testdata/dispatch.perf_script");
     project.write("other", b"a\nb\n");
     project.write("dump", dump.as_bytes());
     project.write("bad_dump", dump.replace("time:16,", "time:x,").as_bytes());

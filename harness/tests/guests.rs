@@ -4,9 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use goldtrace::guest::{GuestName, Quirk};
-use goldtrace::run::{Bench, Finished, Lab, Outcome};
+use guest::{GuestName, Quirk};
 use support::{TestProject, lab, shown};
+use trial::{Bench, Finished, Lab, Outcome};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
 

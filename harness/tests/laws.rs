@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::golden::bless::{GuestNames, Namer, Observed, bless};
-use goldtrace::golden::{Bindings, Comparison, Conflict, Edit, Facts, Golden, Hole, compare};
-use goldtrace::normalise::{Format, TokenKind};
+use formats::{Format, TokenKind};
+use golden::bless::{GuestNames, Namer, Observed, bless};
+use golden::{Bindings, Comparison, Conflict, Edit, Facts, Golden, Hole, compare};
 use proptest::prelude::*;
 
 struct Transcript {
@@ -19,7 +19,7 @@ struct Transcript {
 fn transcripts() -> &'static [Transcript] {
     static ALL: OnceLock<Vec<Transcript>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let dir = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("src/normalise/testdata");
+        let dir = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/formats/src/testdata");
         let mut all = Vec::new();
         for entry in dir.read_dir_utf8().expect("the folder of transcripts") {
             let file = entry.expect("an entry").into_path();

@@ -2,11 +2,11 @@
 
 mod support;
 
-use goldtrace::case::{self, MissingGolden};
-use goldtrace::guest::{self, GuestName};
-use goldtrace::lint::lint;
-use goldtrace::project::Project;
 use goldtrace::report::{Colour, render_diagnostics};
+use guest::Project;
+use guest::{self, GuestName};
+use trial::case::{self, MissingGolden};
+use trial::lint::lint;
 
 /// Goldens with holes that let much through, each with its reason.
 const WIDE: [(&str, &str); 6] = [

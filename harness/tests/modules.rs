@@ -7,9 +7,9 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use goldtrace::guest::GuestName;
-use goldtrace::image::{BuiltModule, Userland};
-use goldtrace::module::{Module, missing_definitions};
+use guest::GuestName;
+use image::{BuiltModule, Userland};
+use kmod::{Module, missing_definitions};
 use support::{TestProject, lab};
 
 const KBUILD: &str = "obj-m += hello.o\nCFLAGS_hello.o := -I$(src)\n";

@@ -6,12 +6,12 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 
-use goldtrace::case::{self, Case, MissingGolden};
-use goldtrace::golden::{Bindings, Edit, Facts, Golden, Hole, Node, NodeKind, Pattern, compare};
-use goldtrace::guest::{self, Guest, GuestName};
-use goldtrace::normalise::Format;
-use goldtrace::project::Project;
-use goldtrace::run::{Lab, Needs, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
+use formats::Format;
+use golden::{Bindings, Edit, Facts, Golden, Hole, Node, NodeKind, Pattern, compare};
+use guest::Project;
+use guest::{self, Guest, GuestName};
+use trial::case::{self, Case, MissingGolden};
+use trial::{Lab, Needs, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
 
 /// One change of one line.
 struct Mutant {
@@ -134,7 +134,7 @@ fn run_of(project: &Project, plan: &Plan<'_>, lab: &Lab) -> RunDir {
         return run;
     }
     let run = RunDir::create(project).expect("a folder");
-    run_all(plan, lab, &run, default_jobs(), |_| ());
+    run_all(plan, lab, &run, default_jobs(), |_, _| ());
     run
 }
 

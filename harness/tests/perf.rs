@@ -4,10 +4,10 @@ mod support;
 
 use std::process::Command;
 
-use goldtrace::guest::{Guest, GuestName};
-use goldtrace::qemu::Accel;
-use goldtrace::run::{Lab, Needs, Outcome, Plan};
+use guest::{Guest, GuestName};
 use support::{TestProject, prepare, shown};
+use trial::{Lab, Needs, Outcome, Plan};
+use vm::qemu::Accel;
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
 

@@ -1,10 +1,10 @@
 //! What fuzz targets check.
 
 use camino::Utf8Path;
-use goldtrace::dtl::{read_dump, read_script};
-use goldtrace::golden::{Bindings, Comparison, Edit, Facts, Golden, HEAD, Pattern, compare, split_lines};
-use goldtrace::module::{Module, describe, disagreements, missing_definitions, read_formats};
-use goldtrace::normalise::{Format, Piece};
+use dtl::{read_dump, read_script};
+use golden::{Bindings, Comparison, Edit, Facts, Golden, HEAD, Pattern, compare, split_lines};
+use kmod::{Module, describe, disagreements, missing_definitions, read_formats};
+use formats::{Format, Piece};
 
 /// A tokeniser's promises: pieces add up to the line, and rules can be checked on any capture.
 pub fn tokeniser(format: Format, data: &[u8]) {

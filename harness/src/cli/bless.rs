@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::options::{Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::{Case, MissingGolden};
-use crate::project::Project;
-use crate::run::{Blessing, bless_case};
+use guest::Project;
+use trial::case::{Case, MissingGolden};
+use trial::{Blessing, bless_case};
 
 /// Write goldens from the last run's artefacts; boots nothing.
 ///

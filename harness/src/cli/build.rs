@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::MissingGolden;
-use crate::image::{Refresh, Root};
-use crate::run::{Needs, Plan};
+use image::{Refresh, Root};
+use trial::case::MissingGolden;
+use trial::{Needs, Plan};
 
 /// Build kernels, modules, perf and initramfs without running anything.
 #[derive(Debug, Args)]

@@ -6,10 +6,10 @@ use xshell::cmd;
 
 use super::options::{Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::MissingGolden;
-use crate::image::Store;
-use crate::process;
-use crate::qemu::{Accel, AccelChoice, Wanted};
+use image::Store;
+use trial::case::MissingGolden;
+use vm::process;
+use vm::qemu::{Accel, AccelChoice, WantedAccel};
 
 /// What the host has, what is missing, which accelerator each guest gets and why.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl Doctor {
                 anstream::println!("  {}: {}", guest.name, version.lines().next().unwrap_or_default());
             }
             // A probe boot needs an image, which a look at the host must not build.
-            let choice = AccelChoice::make(guest, Wanted::Auto, || Ok(()));
+            let choice = AccelChoice::make(guest, WantedAccel::Auto, || Ok(()));
             match choice {
                 Ok(AccelChoice { accel: Accel::Kvm, .. }) => {
                     anstream::println!("  {}: kvm, if a probe boot answers when a run begins", guest.name);

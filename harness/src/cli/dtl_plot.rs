@@ -6,8 +6,8 @@ use camino::Utf8PathBuf;
 use clap::Args;
 
 use super::status::{ExitStatus, Stop};
-use crate::dtl::{self, DumpEntry};
 use crate::plot;
+use dtl::{self, DumpEntry};
 
 /// Draw the dispatches and preempts of a recording of vpa_dtl.
 #[derive(Debug, Args)]

@@ -4,9 +4,9 @@ use clap::Args;
 
 use super::options::{Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::MissingGolden;
-use crate::lint;
 use crate::report::{Colour, render_diagnostics};
+use trial::case::MissingGolden;
+use trial::lint;
 
 /// Goldens left behind, parts that no guest selects, and holes that let much through.
 #[derive(Debug, Args)]

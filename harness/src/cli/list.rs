@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::options::{Guests, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::MissingGolden;
-use crate::run::Plan;
+use trial::Plan;
+use trial::case::MissingGolden;
 
 /// Show cases and guests, and why a trial would be skipped.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ impl List {
             anstream::println!(
                 "  {:10} {}, {} CPUs, {} MiB, {} -machine {}",
                 guest.name,
-                guest.arch.name(),
+                guest.arch.name,
                 guest.cpus,
                 guest.memory_mib,
                 guest.qemu.binary,

@@ -1,6 +1,5 @@
 //! The command line: one module a subcommand.
 
-mod bench;
 mod bless;
 mod build;
 mod doctor;
@@ -47,8 +46,6 @@ enum Command {
     Doctor(doctor::Doctor),
     /// Draw the dispatches and preempts that `perf script` shows of a recording
     DtlPlot(dtl_plot::DtlPlot),
-    /// Measurements
-    Bench(bench::Bench),
 }
 
 impl Cli {
@@ -64,7 +61,6 @@ impl Cli {
             Command::Shell(command) => command.run(&self.place),
             Command::Doctor(command) => command.run(&self.place),
             Command::DtlPlot(command) => command.run(),
-            Command::Bench(command) => command.run(&self.place),
         };
         result.unwrap_or_else(|stop| stop.report())
     }

@@ -9,12 +9,12 @@ use clap::{Args, Subcommand};
 use super::options::{Guests, Images, Inputs, Place};
 use super::run::Run;
 use super::status::{ExitStatus, Stop};
-use crate::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
-use crate::guest::{ModuleSource, is_folder_of_modules};
-use crate::image::{BuiltModule, ImageError, Refresh, Userland};
-use crate::module::Module;
-use crate::project::Project;
-use crate::run::Needs;
+use guest::Project;
+use guest::{ModuleSource, is_folder_of_modules};
+use image::{BuiltModule, ImageError, Refresh, Userland};
+use kmod::Module;
+use trial::Needs;
+use trial::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
 
 /// Write a new case.
 #[derive(Debug, Args)]

@@ -4,15 +4,15 @@ use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::status::Stop;
-use crate::case::{self, Case, MissingGolden};
-use crate::diagnostic::Diagnostic;
-use crate::guest::{self, Guest, GuestName};
-use crate::image::{Builder, Patch, Refresh, SourcesFile, Store};
-use crate::lint;
-use crate::project::Project;
-use crate::qemu::Wanted;
 use crate::report::Progress;
-use crate::run::{Lab, Needs};
+use diagnostic::Diagnostic;
+use guest::Project;
+use guest::{self, Guest, GuestName};
+use image::{Builder, Patch, Refresh, SourcesFile, Store};
+use trial::case::{self, Case, MissingGolden};
+use trial::lint;
+use trial::{Lab, Needs};
+use vm::qemu::WantedAccel;
 
 /// Where goldtrace works.
 #[derive(Debug, Args)]
@@ -38,7 +38,28 @@ pub(super) struct Images {
     patches: Vec<Utf8PathBuf>,
     /// What executes the guests' instructions
     #[arg(long, value_enum, default_value = "auto")]
-    accel: Wanted,
+    accel: AccelOption,
+}
+
+/// The values of `--accel`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum AccelOption {
+    /// KVM where it works, else TCG
+    Auto,
+    /// TCG
+    Tcg,
+    /// KVM, or an error
+    Kvm,
+}
+
+impl From<AccelOption> for WantedAccel {
+    fn from(option: AccelOption) -> WantedAccel {
+        match option {
+            AccelOption::Auto => WantedAccel::Auto,
+            AccelOption::Tcg => WantedAccel::Tcg,
+            AccelOption::Kvm => WantedAccel::Kvm,
+        }
+    }
 }
 
 impl Place {
@@ -149,13 +170,13 @@ impl Images {
         let store = Store::open_default()?;
         let builder =
             Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
-        Ok(Lab::prepare(&builder, guests, self.accel, needs)?)
+        Ok(Lab::prepare(&builder, guests, self.accel.into(), needs)?)
     }
 
     /// The words that give these options again.
     pub(super) fn words(&self) -> Vec<String> {
         let patches = self.patches.iter().flat_map(|patch| ["--patch".to_owned(), patch.to_string()]);
-        let accel = self.accel.to_possible_value().filter(|_| self.accel != Wanted::Auto);
+        let accel = self.accel.to_possible_value().filter(|_| self.accel != AccelOption::Auto);
         patches.chain(accel.map(|value| format!("--accel={}", value.get_name()))).collect()
     }
 }

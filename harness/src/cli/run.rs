@@ -5,11 +5,11 @@ use clap::Args;
 use super::bless::bless;
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::{Case, CaseId, MissingGolden};
-use crate::image::Refresh;
-use crate::process::shell_line;
-use crate::report::{Again, Colour, Summary, describe, headline};
-use crate::run::{Finished, Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
+use crate::report::{Again, Colour, Summary, describe, draw_timelines, headline};
+use image::Refresh;
+use trial::case::{Case, CaseId, MissingGolden};
+use trial::{Finished, Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
+use vm::process::shell_line;
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
 #[derive(Debug, Args)]
@@ -78,7 +78,10 @@ impl Run {
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
-        let finished = run_all(&plan, &lab, &dir, jobs, |trial| anstream::println!("{}", headline(trial)));
+        let finished = run_all(&plan, &lab, &dir, jobs, |trial, finished| {
+            draw_timelines(trial, &dir);
+            anstream::println!("{}", headline(finished));
+        });
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
         let is_new = |trial: &Finished| self.only.is_some() && trial.outcome.is_of_captures();

@@ -9,12 +9,12 @@ use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use crate::case::{Case, MissingGolden};
-use crate::diagnostic::did_you_mean;
-use crate::guest::ModuleSource;
-use crate::image::{Refresh, Userland};
-use crate::qemu::{Console, Machine, Mode};
-use crate::run::Needs;
+use diagnostic::did_you_mean;
+use guest::ModuleSource;
+use image::{Refresh, Userland};
+use trial::Needs;
+use trial::case::{Case, MissingGolden};
+use vm::qemu::{Console, Machine, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
@@ -115,7 +115,7 @@ fn wait(
 ) -> io::Result<Option<std::process::ExitStatus>> {
     loop {
         if let Some(status) = machine.wait_timeout(std::time::Duration::from_millis(50))? {
-            crate::process::interrupt::check()?;
+            vm::process::interrupt::check()?;
             return Ok(Some(status));
         }
         if escaped.try_recv().is_ok() {

@@ -1,9 +1,9 @@
 //! Exit statuses, and errors that end a command.
 
-use crate::diagnostic::Diagnostic;
-use crate::image::ImageError;
-use crate::process::interrupt;
 use crate::report::{Colour, render_diagnostics};
+use diagnostic::Diagnostic;
+use image::ImageError;
+use vm::process::interrupt;
 
 /// How goldtrace ends. The numbers are part of its interface (README.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

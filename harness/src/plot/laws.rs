@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::render;
 use super::testing::record;
-use crate::dtl::{Record, read_script};
+use dtl::{Record, read_script};
 
 fn reason() -> impl Strategy<Value = String> {
     let known = ["H_PROD", "decrementer interrupt", "unused", "H_CEDE"].map(str::to_owned);
@@ -50,8 +50,8 @@ proptest! {
 
 #[test]
 fn a_transcripts_picture_says_what_it_shows() {
-    let records =
-        read_script(include_bytes!("../normalise/testdata/dispatch.perf_script")).expect("readable");
+    let records = read_script(include_bytes!("../../crates/formats/src/testdata/dispatch.perf_script"))
+        .expect("readable");
     let svg = render(&records, "a < b & c", 512_000_000);
     let document = roxmltree::Document::parse(&svg).expect("well-formed");
     let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();

@@ -205,9 +205,9 @@ impl<'l> Heads<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtl::Record;
     use crate::plot::lane::lanes;
     use crate::plot::testing::record;
+    use dtl::Record;
 
     /// Looks at the one track of a window in which a nanosecond is a pixel.
     fn on_track(records: &[Record], from: Ns, look: impl FnOnce(&Track<'_>)) {

@@ -19,7 +19,7 @@ mod laws;
 #[cfg(test)]
 mod testing;
 
-use crate::dtl::Record;
+use dtl::Record;
 
 /// How fast the timebase of a POWER machine runs, in Hz (PAPR; QEMU's pseries too).
 pub const FREQUENCY: u64 = 512_000_000;

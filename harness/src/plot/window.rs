@@ -118,9 +118,9 @@ fn ceiling(dividend: Ns, divisor: Ns) -> Ns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtl::Record;
     use crate::plot::lane::lanes;
     use crate::plot::testing::record;
+    use dtl::Record;
 
     fn of(records: &[Record]) -> Vec<Window> {
         windows(&lanes(records, 1_000_000_000))

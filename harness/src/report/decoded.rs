@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use similar::TextDiff;
 
-use crate::run::{DecodeFailure, StepPlace};
+use trial::{DecodeFailure, StepPlace};
 
 /// Lines of a difference beyond these are counted, not shown.
 const LINES_MAX: usize = 40;

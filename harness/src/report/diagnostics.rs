@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::colour::Colour;
-use crate::diagnostic::Diagnostic;
+use diagnostic::Diagnostic;
 
 /// The faults as text, in colour or plain.
 pub fn render(faults: &[Diagnostic], colour: Colour) -> String {
@@ -45,7 +45,7 @@ fn one(fault: &Diagnostic, renderer: &Renderer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Span;
+    use diagnostic::Span;
 
     #[test]
     fn a_fault_shows_its_line_and_a_caret() {

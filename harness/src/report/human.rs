@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 
 use super::colour::Colour;
 use super::{decoded, diff};
-use crate::run::{Excused, Failure, Finished, ModuleFailure, Outcome, StepPlace, TrialError};
+use trial::{Excused, Failure, Finished, ModuleFailure, Outcome, StepPlace, TrialError};
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -179,10 +179,10 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
-    use crate::golden::{Bindings, Facts, Golden, compare};
-    use crate::normalise::Format;
-    use crate::qemu::Complaint;
-    use crate::run::CaptureFailure;
+    use formats::Format;
+    use golden::{Bindings, Facts, Golden, compare};
+    use trial::CaptureFailure;
+    use vm::qemu::Complaint;
 
     fn failed(failures: Vec<Failure>) -> String {
         let outcome = Outcome::Fail(failures);

@@ -6,8 +6,10 @@ mod diagnostics;
 mod diff;
 mod human;
 mod progress;
+mod timelines;
 
 pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
 pub use human::{Again, Summary, describe, headline};
 pub use progress::{Progress, Style};
+pub use timelines::draw_timelines;

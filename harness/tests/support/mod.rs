@@ -6,13 +6,13 @@ use std::fs;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::case::{self, Case, MissingGolden};
-use goldtrace::guest::{self, GuestName};
-use goldtrace::image::{Builder, Refresh, Silent, SourcesFile, Store};
-use goldtrace::project::Project;
-use goldtrace::qemu::Wanted;
 use goldtrace::report::{Again, Colour, describe, headline};
-use goldtrace::run::{Finished, Lab, Needs, Plan, RunDir, run_one};
+use guest::Project;
+use guest::{self, GuestName};
+use image::{Builder, Refresh, Silent, SourcesFile, Store};
+use trial::case::{self, Case, MissingGolden};
+use trial::{Finished, Lab, Needs, Plan, RunDir, run_one};
+use vm::qemu::WantedAccel;
 
 pub fn real_root() -> &'static Utf8Path {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
@@ -32,7 +32,7 @@ pub fn prepare(perf: Needs<'_>) -> Lab {
     let store = Store::open_default().expect("a cache");
     let builder = Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
         .expect("sources");
-    Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), Wanted::Tcg, perf).expect("images")
+    Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), WantedAccel::Tcg, perf).expect("images")
 }
 
 pub struct TestProject {

@@ -1,7 +1,7 @@
 //! One line for showing: its words, cut to a width, the holes with their values.
 
 use super::escape::{Backslash, escape};
-use crate::golden::{Bindings, Hole, Pattern, Segment};
+use golden::{Bindings, Hole, Pattern, Segment};
 
 /// Characters of a line beyond these are cut.
 pub(super) const WIDTH_MAX: usize = 400;
@@ -194,7 +194,7 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
-    use crate::golden::{Golden, Place};
+    use golden::{Golden, Place};
 
     fn text(line: &Line<'_>) -> String {
         let words: String = line.words.iter().map(|word| word.text.as_str()).collect();

@@ -19,8 +19,8 @@ use self::escape::escape_line;
 use self::line::{Line, WIDTH_MAX};
 use self::rows::Row;
 use super::colour::{Colour, Palette};
-use crate::golden::split_lines;
-use crate::run::CaptureFailure;
+use golden::split_lines;
+use trial::CaptureFailure;
 
 /// Conflicts beyond these are counted, not shown; so are violations.
 const FINDINGS_MAX: usize = 20;

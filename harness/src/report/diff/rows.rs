@@ -1,6 +1,6 @@
 //! The lines of a golden and of a capture side by side.
 
-use crate::golden::Edit;
+use golden::Edit;
 
 /// Which side has a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

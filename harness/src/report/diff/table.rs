@@ -10,9 +10,9 @@ use super::hunks::{Item, cut};
 use super::line::{Line, WIDTH_MAX};
 use super::rows::{Row, Sign, pairs};
 use super::words::{mark, spans};
-use crate::golden::Pattern;
 use crate::report::colour::{Colour, Palette};
-use crate::run::CaptureFailure;
+use golden::Pattern;
+use trial::CaptureFailure;
 
 /// The heads of the columns with line numbers, which say what the signs mean, too.
 const HEADS: [&str; 2] = ["golden", "capture"];

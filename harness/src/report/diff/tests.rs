@@ -5,8 +5,8 @@ use expect_test::expect;
 use proptest::prelude::*;
 
 use super::*;
-use crate::golden::{Bindings, Facts, Golden, compare};
-use crate::normalise::Format;
+use formats::Format;
+use golden::{Bindings, Facts, Golden, compare};
 
 fn failure(golden: &str, capture: &[u8], format: Format) -> CaptureFailure {
     let golden = format!("#@ golden v1\n{golden}");

@@ -5,8 +5,8 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::line::{Content, Line, Word};
-use crate::golden::{Bindings, Hole, PatternBuilder};
-use crate::normalise::{Format, Token};
+use formats::{Format, Token};
+use golden::{Bindings, Hole, PatternBuilder};
 
 /// Two lines are alike when at least one word in so many of the shorter one is in the other: to
 /// mark nearly all of a line would only be noise.
@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::golden::{Golden, Place};
+    use golden::{Golden, Place};
 
     /// The lines with `[...]` around what differs.
     fn marked(written: &str, capture: &str, format: Format, bindings: &Bindings) -> [String; 2] {

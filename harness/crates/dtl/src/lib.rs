@@ -1,0 +1,30 @@
+//! The dispatch trace log of pseries guests, as data.
+//!
+//! [`Plan`] says which entries are to be written and when, [`Entry`] is one as it stands in memory, [`Written`] is
+//! what the guest was given, [`read_script`] and [`read_dump`] read what perf prints of a log, and [`violations`]
+//! compares the two.
+//!
+//! Nothing is written here: this crate knows no guest's memory, no case file and no golden.
+
+mod clock;
+mod dump;
+mod entry;
+mod expect;
+mod fields;
+mod plan;
+pub mod reason;
+mod record;
+mod symbols;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod written;
+
+pub use clock::{Clock, perf_time, shown};
+pub use dump::{AuxRecord, DumpEntry, read_dump};
+pub use entry::{ENTRY_SIZE, Entry, SLOTS, UNREAD_MAX};
+pub use expect::violations;
+pub use fields::ReadError;
+pub use plan::{Address, Burst, Item, Plan, PlannedEntry, When};
+pub use record::{Record, read_script};
+pub use symbols::{NoSymbol, Symbols};
+pub use written::Written;

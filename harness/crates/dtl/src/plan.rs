@@ -1,0 +1,155 @@
+//! What a case wants to have written.
+
+use super::entry::UNREAD_MAX;
+
+/// What is written during one recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What is done, in order.
+    pub items: Vec<Item>,
+    /// The recording ends without waiting until the guest has read what was written last.
+    pub leaves_unread: bool,
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// Write entries of one processor and publish them at once.
+    Burst(Burst),
+    /// Wait until the guest has read all that was written.
+    Poll,
+    /// Wait until the command has printed something. perf starts its workload when all events are on;
+    /// the log is known to be on before the others, as perf enables the event with the AUX area first.
+    Output,
+}
+
+/// Entries that are published at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Burst {
+    /// Its line in the case's file, from 1.
+    pub line: usize,
+    /// The processor whose log it goes to.
+    pub cpu: u32,
+    /// The entries, in order.
+    pub entries: Vec<PlannedEntry>,
+}
+
+/// An entry before the recording has begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedEntry {
+    /// Its time.
+    pub when: When,
+    /// Code of the dispatch reason.
+    pub dispatch: u8,
+    /// Code of the preempt reason.
+    pub preempt: u8,
+    /// The physical processor; the log's own number when `None`.
+    pub processor: Option<u16>,
+    /// Timebase ticks.
+    pub enqueue_to_dispatch: u32,
+    /// Timebase ticks.
+    pub ready_to_enqueue: u32,
+    /// Timebase ticks.
+    pub waiting_to_ready: u32,
+    /// The address of the fault.
+    pub fault_addr: Address,
+    /// Where the processor goes on.
+    pub srr0: Address,
+    /// Its machine state there.
+    pub srr1: u64,
+}
+
+/// When an entry's dispatch was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// So many nanoseconds after the recording was seen to be on, or before it. It is written when
+    /// that time has come.
+    FromStart(i64),
+    /// So many nanoseconds before what the guest's timebase is when the burst is written (or after,
+    /// which nobody waits for).
+    FromNow(i64),
+    /// At this value of the timebase, whatever the time is.
+    Timebase(u64),
+}
+
+/// An address in the kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// As it is.
+    Number(u64),
+    /// So many bytes after a symbol.
+    Symbol {
+        /// The symbol.
+        name: String,
+        /// Bytes.
+        offset: u64,
+    },
+}
+
+impl Plan {
+    /// All that decides what is written, as text: for telling whether a plan has changed.
+    pub fn to_text(&self) -> String {
+        let mut text = String::new();
+        for item in &self.items {
+            match item {
+                Item::Burst(burst) => text.push_str(&format!("log {} {:?}\n", burst.cpu, burst.entries)),
+                Item::Poll => text.push_str("poll\n"),
+                Item::Output => text.push_str("output\n"),
+            }
+        }
+        text + if self.leaves_unread { "end unread\n" } else { "" }
+    }
+
+    /// The processors whose logs are written, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        let mut cpus: Vec<u32> = self.bursts().map(|burst| burst.cpu).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+
+    fn bursts(&self) -> impl Iterator<Item = &Burst> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Burst(burst) => Some(burst),
+            Item::Poll | Item::Output => None,
+        })
+    }
+
+    /// The first burst with which a log may hold more than the kernel reads at once while it is not
+    /// alone: what is lost would then depend on when the kernel looks.
+    pub fn ambiguous(&self) -> Option<&Burst> {
+        self.cpus().into_iter().find_map(|cpu| {
+            self.items.split(|item| *item == Item::Poll).find_map(|between| {
+                let mut unread = 0;
+                between.iter().find_map(|item| {
+                    let Item::Burst(burst) = item else { return None };
+                    if burst.cpu != cpu {
+                        return None;
+                    }
+                    let is_first = unread == 0;
+                    unread += burst.entries.len() as u64;
+                    (unread > UNREAD_MAX && !is_first).then_some(burst)
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::burst;
+
+    #[test]
+    fn only_a_burst_by_itself_may_overflow_the_log() {
+        let ambiguous = |items: Vec<Item>| {
+            let plan = Plan { items, leaves_unread: false };
+            plan.ambiguous().map(|burst| burst.entries.len())
+        };
+        assert_eq!(ambiguous(vec![burst(0, 200)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 42), burst(1, 84), burst(0, 42)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 42), burst(0, 43)]), Some(43));
+        assert_eq!(ambiguous(vec![burst(0, 42), Item::Poll, burst(0, 43)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 200), burst(1, 1), burst(0, 1)]), Some(1));
+    }
+}

@@ -1,0 +1,184 @@
+//! The `hist` file of an event.
+//!
+//! A row is `{ KEY: VALUE, ... } VALUE: NUMBER ...`, its numbers right-aligned in ten columns;
+//! after the rows come the totals (kernel/trace/trace_events_hist.c, `hist_trigger_print_key`,
+//! `hist_trigger_entry_print` and `hist_trigger_show`, Linux 7.2). A file may hold several
+//! histograms, each with its own totals.
+
+use super::{Token, TokenKind, Violation, number};
+
+/// The least width of a number in a row.
+const WIDTH: usize = 10;
+const TOTALS: [&[u8]; 3] = [b"    Hits: ", b"    Entries: ", b"    Dropped: "];
+
+pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+    if let Some(name) = TOTALS.iter().find(|name| line.starts_with(name)) {
+        let total = number(&line[name.len()..]);
+        found.extend(total.map(|_| Token::new(name.len()..line.len(), TokenKind::Number)));
+    } else if line.starts_with(b"{ ") {
+        row_numbers(line, found);
+    }
+}
+
+/// The numbers of a row: each follows `: ` and is right-aligned in ten columns, or is longer.
+fn row_numbers(line: &[u8], found: &mut Vec<Token>) {
+    let mut at = 0;
+    while let Some(colon) = line[at..].windows(2).position(|w| w == b": ") {
+        let start = at + colon + 2;
+        let pad = line[start..].iter().take_while(|b| **b == b' ').count();
+        let digits = line[start + pad..].iter().take_while(|b| b.is_ascii_digit()).count();
+        let end = start + pad + digits;
+        let ends_well = matches!(line.get(end), None | Some(b' ' | b','));
+        let aligned = pad + digits == WIDTH || (pad == 0 && digits > WIDTH);
+        if digits > 0 && ends_well && aligned && number(&line[start + pad..end]).is_some() {
+            found.push(Token::new(start..end, TokenKind::Number));
+        }
+        at = start.max(end);
+    }
+}
+
+pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut rows = Rows::default();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(trigger) = line.strip_prefix(b"# trigger info: ") {
+            rows.by_hitcount = is_sorted_by_hitcount(trigger);
+        }
+        let total = TOTALS
+            .iter()
+            .zip(["Hits", "Entries", "Dropped"])
+            .find_map(|(prefix, name)| Some((name, number(line.strip_prefix(*prefix)?)?)));
+        let message = match total {
+            Some((name, value)) => rows.total(name, value),
+            None => rows.row(line),
+        };
+        found.extend(message.map(|message| Violation { line: at + 1, message }));
+    }
+    if rows.count > 0 {
+        found.push(Violation { line: lines.len(), message: "the rows are followed by no totals".to_owned() });
+    }
+    found
+}
+
+/// The rows of one histogram so far.
+#[derive(Default)]
+struct Rows {
+    count: u64,
+    hits: Option<u64>,
+    /// The kernel sorts them by hitcount, the least first.
+    by_hitcount: bool,
+    last: Option<u64>,
+}
+
+impl Rows {
+    fn row(&mut self, line: &[u8]) -> Option<String> {
+        if !line.starts_with(b"{ ") {
+            return None;
+        }
+        if self.count == 0 {
+            self.hits = Some(0);
+        }
+        self.count += 1;
+        // With `nohitcount` a row has no hitcount, and the sum is not known.
+        let hits = hitcount(line);
+        self.hits = self.hits.zip(hits).and_then(|(sum, hits)| sum.checked_add(hits));
+        if hits == Some(0) {
+            return Some("a row without a hit".to_owned());
+        }
+        let before = std::mem::replace(&mut self.last, hits);
+        let falls = self.by_hitcount && before.zip(hits).is_some_and(|(before, hits)| hits < before);
+        falls.then(|| "the rows are not in the order of their hitcounts".to_owned())
+    }
+
+    fn total(&mut self, name: &str, value: u64) -> Option<String> {
+        let sum = if self.count == 0 { Some(0) } else { self.hits };
+        match name {
+            "Hits" => {
+                let sum = sum.filter(|sum| *sum != value)?;
+                Some(format!("Hits is {value}, and the rows' hitcounts add up to {sum}"))
+            }
+            "Entries" => (value != self.count)
+                .then(|| format!("Entries is {value}, and there are {} rows", self.count)),
+            _ => {
+                *self = Rows::default();
+                None
+            }
+        }
+    }
+}
+
+/// Whether a trigger asks for rows in the order of their hitcounts and of nothing else.
+fn is_sorted_by_hitcount(trigger: &[u8]) -> bool {
+    trigger.split(|b| matches!(b, b':' | b' ')).any(|part| part == b"sort=hitcount")
+}
+
+fn hitcount(line: &[u8]) -> Option<u64> {
+    let mark = b"hitcount: ";
+    let at = line.windows(mark.len()).rposition(|w| w == mark)? + mark.len();
+    let mut numbers = Vec::new();
+    row_numbers(line, &mut numbers);
+    number(numbers.iter().find(|t| t.start == at)?.value(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+
+    fn spans(line: &str) -> Vec<&str> {
+        Format::Hist.tokens(line.as_bytes()).into_iter().map(|t| &line[t.start..t.end]).collect()
+    }
+
+    #[test]
+    fn numbers_are_tokens_with_their_padding() {
+        assert_eq!(spans("{ pid:      18249 } hitcount:          1"), ["     18249", "         1"]);
+        assert_eq!(
+            spans("{ pid: 18446744073709551612 } hitcount: 12345678901"),
+            ["18446744073709551612", "12345678901"]
+        );
+        assert_eq!(spans("    Hits: 21305"), ["21305"]);
+        assert_eq!(spans("# trigger info: hist:keys=pid:size=2048 [active]"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_number_that_is_not_aligned_is_no_token() {
+        assert_eq!(spans("{ pid:  18249 } hitcount:          1"), ["         1"]);
+        assert_eq!(spans("{ comm: 12 } hitcount:          1"), ["         1"]);
+    }
+
+    fn messages(text: &str) -> Vec<String> {
+        let lines: Vec<&[u8]> = text.lines().map(str::as_bytes).collect();
+        violations(&lines).into_iter().map(|v| format!("{}: {}", v.line, v.message)).collect()
+    }
+
+    const ROWS: &str =
+        "{ pid:          1 } hitcount:          2\n{ pid:          3 } hitcount:          4\n\nTotals:\n";
+
+    #[test]
+    fn totals_must_agree_with_the_rows() {
+        let good = format!("{ROWS}    Hits: 6\n    Entries: 2\n    Dropped: 0\n");
+        assert_eq!(messages(&good), Vec::<String>::new());
+        assert_eq!(messages(&format!("{good}{good}")), Vec::<String>::new());
+        assert_eq!(messages("Totals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n"), Vec::<String>::new());
+        let bad = format!("{ROWS}    Hits: 7\n    Entries: 3\n    Dropped: 0\n");
+        assert_eq!(
+            messages(&bad),
+            ["5: Hits is 7, and the rows' hitcounts add up to 6", "6: Entries is 3, and there are 2 rows",]
+        );
+        assert_eq!(messages(ROWS), ["4: the rows are followed by no totals"]);
+    }
+
+    #[test]
+    fn rows_are_in_the_order_that_the_trigger_asks_for() {
+        let text = |sort: &str| {
+            format!(
+                "# trigger info: hist:keys=pid:vals=hitcount:sort={sort}:size=2048 [active]\n\
+                 {{ pid:          1 }} hitcount:          2\n{{ pid:          2 }} hitcount:          1\n\
+                 Totals:\n    Hits: 3\n    Entries: 2\n    Dropped: 0\n"
+            )
+        };
+        assert_eq!(messages(&text("hitcount")), ["3: the rows are not in the order of their hitcounts"]);
+        assert_eq!(messages(&text("hitcount.descending")), Vec::<String>::new());
+        assert_eq!(messages(&text("pid")), Vec::<String>::new());
+    }
+}

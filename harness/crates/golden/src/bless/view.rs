@@ -1,0 +1,130 @@
+//! A golden seen from one guest: what it has of it, what not, and what it has beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use super::Observed;
+use super::line::{New, new_line};
+use super::names::{GuestNames, Namer};
+use crate::{Edit, Golden, Node, NodeKind, compare, split_lines};
+use formats::Format;
+
+/// A golden seen from one guest.
+pub(super) struct View {
+    pub(super) fits: bool,
+    pub(super) kept: BTreeSet<usize>,
+    pub(super) dropped: BTreeSet<usize>,
+    /// Lines to add, by the golden's line after which they come.
+    pub(super) added: BTreeMap<usize, Vec<New>>,
+}
+
+impl View {
+    pub(super) fn new(
+        golden: &Golden,
+        format: Format,
+        seen: &Observed<'_>,
+        namer: &mut Namer,
+        names: &mut GuestNames,
+    ) -> Result<View, String> {
+        // What this golden binds itself counts for the lines that it lacks.
+        let mut bound = names.bindings.clone();
+        let found = compare(golden, seen.capture, format, seen.facts, &mut bound);
+        if let Some(violation) = found.violations.first() {
+            let at = violation.line;
+            return Err(format!(
+                "line {at} of the capture of {} breaks a rule: {}",
+                seen.facts.arch, violation.message
+            ));
+        }
+        if found.unfinished {
+            return Err(format!("the last line of the capture of {} has no end", seen.facts.arch));
+        }
+        let blocks = Blocks::of(golden);
+        let mut view = View {
+            fits: found.passes(),
+            kept: BTreeSet::new(),
+            dropped: BTreeSet::new(),
+            added: BTreeMap::new(),
+        };
+        // A line whose name has come to mean something else is written anew.
+        let renamed: BTreeSet<usize> = found.conflicts.iter().map(|c| c.here().golden_line).collect();
+        let (lines, _) = split_lines(seen.capture);
+        let mut anchor = 1;
+        let mut passed = false;
+        for edit in &found.edits {
+            let (drop, add) = match *edit {
+                Edit::Same { golden, capture } if renamed.contains(&golden) => (Some(golden), Some(capture)),
+                Edit::Same { golden, .. } => {
+                    view.kept.insert(golden);
+                    anchor = golden;
+                    passed = false;
+                    continue;
+                }
+                Edit::Passed { .. } => {
+                    passed = true;
+                    continue;
+                }
+                Edit::Missing { golden } => (Some(golden), None),
+                Edit::Unexpected { capture } => (None, Some(capture)),
+            };
+            if passed {
+                return Err("it differs beside an `any`".to_owned());
+            }
+            if let Some(line) = drop {
+                if let Some(block) = blocks.name_at(line) {
+                    return Err(format!("line {line} of the golden, in {block}, would have to change"));
+                }
+                view.dropped.insert(line);
+                anchor = anchor.max(line);
+            }
+            if let Some(line) = add {
+                let new =
+                    new_line(lines[line - 1], format, namer, &bound, &mut names.fresh).ok_or_else(|| {
+                        format!("line {line} of the capture of {} is no UTF-8 text", seen.facts.arch)
+                    })?;
+                view.added.entry(blocks.end_at(anchor)).or_default().push(new);
+            }
+        }
+        Ok(view)
+    }
+}
+
+/// The blocks that are matched as a whole, and so are not edited.
+struct Blocks {
+    ranges: Vec<(RangeInclusive<usize>, &'static str)>,
+}
+
+impl Blocks {
+    fn of(golden: &Golden) -> Blocks {
+        let mut ranges = Vec::new();
+        Blocks::collect(&golden.nodes, &mut ranges);
+        Blocks { ranges }
+    }
+
+    fn collect(nodes: &[Node], ranges: &mut Vec<(RangeInclusive<usize>, &'static str)>) {
+        for node in nodes {
+            let name = match &node.kind {
+                NodeKind::If { then, otherwise, .. } => {
+                    Blocks::collect(then, ranges);
+                    Blocks::collect(otherwise.as_deref().unwrap_or_default(), ranges);
+                    continue;
+                }
+                NodeKind::Repeat { .. } => "a `repeat`",
+                NodeKind::Unordered { .. } => "an `unordered`",
+                NodeKind::Any { .. } => "an `any`",
+                NodeKind::Optional { .. } => "an `optional`",
+                NodeKind::Lines(_) | NodeKind::Absent(_) => continue,
+            };
+            ranges.push((node.line..=node.end, name));
+        }
+    }
+
+    fn name_at(&self, line: usize) -> Option<&'static str> {
+        self.ranges.iter().find(|(range, _)| range.contains(&line)).map(|(_, name)| *name)
+    }
+
+    /// The line after which something can be added when it comes after `line`.
+    fn end_at(&self, line: usize) -> usize {
+        self.ranges.iter().find(|(range, _)| range.contains(&line)).map_or(line, |(range, _)| *range.end())
+    }
+}

@@ -1,0 +1,204 @@
+//! Guest files.
+
+use std::fs;
+
+use camino::Utf8Path;
+
+use arch::Arch;
+
+use super::description::{AccelSpec, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+use super::modules::ModuleSource;
+use crate::Project;
+use diagnostic::{Diagnostic, did_you_mean};
+use yaml::{Document, Fields, Node, Reader};
+
+/// All guests of the project, in the order of their names.
+///
+/// # Errors
+/// Every fault of every guest file.
+pub fn load_all(project: &Project) -> Result<Vec<Guest>, Vec<Diagnostic>> {
+    let names = project
+        .stems("guests", "yaml")
+        .map_err(|e| vec![Diagnostic::whole_file("guests", format!("failed to list guests: {e}"))])?;
+    let mut guests = Vec::new();
+    let mut faults = Vec::new();
+    for name in &names {
+        let file = format!("guests/{name}.yaml");
+        match fs::read_to_string(project.path(&file)) {
+            Ok(text) => match read_guest(name, &file, &text, &project.path("guests")) {
+                Ok(guest) => guests.push(guest),
+                Err(found) => faults.extend(found),
+            },
+            Err(error) => faults.push(Diagnostic::whole_file(file, format!("failed to read guest: {error}"))),
+        }
+    }
+    if names.is_empty() {
+        faults.push(Diagnostic::whole_file("guests", "there is no guest: no guests/NAME.yaml"));
+    }
+    if faults.is_empty() { Ok(guests) } else { Err(faults) }
+}
+
+/// The guest that `text` describes, the text of a file in `folder`.
+///
+/// # Errors
+/// Every fault of the text.
+pub fn read_guest(name: &str, file: &str, text: &str, folder: &Utf8Path) -> Result<Guest, Vec<Diagnostic>> {
+    let document = Document::parse(file, text).map_err(|fault| vec![fault])?;
+    let mut reader = Reader::new();
+    let guest = guest(&mut reader, name, document.root(), folder);
+    let faults = reader.into_faults();
+    match guest {
+        Some(guest) if faults.is_empty() => Ok(guest),
+        _ => Err(faults),
+    }
+}
+
+const KEYS: [&str; 9] =
+    ["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel", "modules"];
+
+fn guest(r: &mut Reader, name: &str, root: Node<'_>, folder: &Utf8Path) -> Option<Guest> {
+    let f = r.fields(root, &KEYS)?;
+    let arch = f.need(r, "arch").and_then(|node| arch(r, &node));
+    let memory_mib = f.need(r, "memory").and_then(|node| r.number(&node, 64..=65_536));
+    let cpus = f.need(r, "cpus").and_then(|node| r.number(&node, 1..=64));
+    let console = f.need(r, "console").and_then(|node| r.line(&node));
+    let debian_arch = f.need(r, "debian_arch").and_then(|node| r.line(&node));
+    let qemu = f.need(r, "qemu").and_then(|node| qemu(r, node));
+    let accelerators = f.need(r, "accelerators").and_then(|node| {
+        let f = r.fields(node, &["tcg", "kvm"])?;
+        let tcg = f.need(r, "tcg").and_then(|node| accelerator(r, node));
+        let kvm = f.need(r, "kvm").and_then(|node| accelerator(r, node));
+        Some((tcg?, kvm?))
+    });
+    let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
+    let modules = match f.get("modules") {
+        Some(node) => ModuleSource::read_list(r, &node, folder),
+        None => Some(Vec::new()),
+    };
+    let (tcg, kvm) = accelerators?;
+    Some(Guest {
+        name: GuestName::new(name),
+        arch: arch?,
+        memory_mib: memory_mib?,
+        cpus: cpus?,
+        console: console?,
+        debian_arch: debian_arch?,
+        qemu: qemu?,
+        tcg,
+        kvm,
+        kernel: kernel?,
+        modules: modules?,
+    })
+}
+
+fn arch(r: &mut Reader, node: &Node<'_>) -> Option<Arch> {
+    let name = r.line(node)?;
+    let found = Arch::named(&name);
+    if found.is_none() {
+        let names: Vec<&str> = Arch::names().collect();
+        let help = did_you_mean(&name, names.iter().copied())
+            .unwrap_or_else(|| format!("known: {}", names.join(", ")));
+        r.report(node.fault(format!("unknown architecture `{name}`")).with_help(help));
+    }
+    found
+}
+
+fn qemu(r: &mut Reader, node: Node<'_>) -> Option<QemuSpec> {
+    let f = r.fields(node, &["binary", "package", "machine", "arguments"])?;
+    let binary = f.need(r, "binary").and_then(|node| r.line(&node));
+    let package = f.need(r, "package").and_then(|node| r.line(&node));
+    let machine = f.need(r, "machine").and_then(|node| r.line(&node));
+    let arguments = quirks(r, &f, "arguments");
+    Some(QemuSpec { binary: binary?, package: package?, machine: machine?, arguments: arguments? })
+}
+
+fn accelerator(r: &mut Reader, node: Node<'_>) -> Option<AccelSpec> {
+    let f = r.fields(node, &["cpu", "options", "machine", "arguments", "kernel_arguments"])?;
+    let cpu = f.need(r, "cpu").and_then(|node| r.line(&node));
+    let options = quirks(r, &f, "options");
+    let machine = quirks(r, &f, "machine");
+    let arguments = quirks(r, &f, "arguments");
+    let kernel_arguments = quirks(r, &f, "kernel_arguments");
+    Some(AccelSpec {
+        cpu: cpu?,
+        options: options?,
+        machine: machine?,
+        arguments: arguments?,
+        kernel_arguments: kernel_arguments?,
+    })
+}
+
+fn kernel(r: &mut Reader, node: Node<'_>) -> Option<KernelSpec> {
+    let f = r.fields(node, &["make_arch", "cross", "image", "fragments", "arguments"])?;
+    let make_arch = f.need(r, "make_arch").and_then(|node| r.line(&node));
+    let cross = f.get("cross").map_or(Some(String::new()), |node| r.line(&node));
+    let image = f.need(r, "image").and_then(|node| r.line(&node));
+    let fragments = f.need(r, "fragments").and_then(|node| r.lines(&node));
+    let arguments = quirks(r, &f, "arguments");
+    Some(KernelSpec {
+        make_arch: make_arch?,
+        cross: cross?,
+        image: image?,
+        fragments: fragments?,
+        arguments: arguments?,
+    })
+}
+
+/// The quirks under `key`; none when the key is not there.
+fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> {
+    let Some(node) = fields.get(key) else { return Some(Vec::new()) };
+    // All of them are read before any is given up, so that all faults are told.
+    let quirks: Vec<Option<Quirk>> = r
+        .list(&node)?
+        .into_iter()
+        .map(|item| {
+            let f = r.fields(item, &["set", "why"])?;
+            let set = f.need(r, "set").and_then(|node| {
+                let line = r.line(&node)?;
+                let words = shell_words::split(&line).ok();
+                if words.is_none() {
+                    r.report(node.fault("a quote is not closed"));
+                }
+                words
+            });
+            let why = f.need(r, "why").and_then(|node| r.line(&node));
+            Some(Quirk { set: set?, why: why? })
+        })
+        .collect();
+    quirks.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_of_a_guest_is_told() {
+        let text = "arch: x86\nmemory: 1\ncpus: two\nconsole: ttyS0\ndebian_arch: amd64\nkernal: {}\n";
+        let faults = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("faulty");
+        let shown: Vec<String> = faults
+            .iter()
+            .map(|f| {
+                format!(
+                    "{}:{} {} | {}",
+                    f.span.line,
+                    f.span.column,
+                    f.message,
+                    f.help.as_deref().unwrap_or("-")
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "1:1 missing key `qemu` | -",
+                "1:1 missing key `accelerators` | -",
+                "1:1 missing key `kernel` | -",
+                "1:7 unknown architecture `x86` | did you mean `x86_64`?",
+                "2:9 1 is not from 64 to 65536 | -",
+                "3:7 expected a whole number from 1 to 64, found the text `two` | -",
+                "6:1 unknown key `kernal` | did you mean `kernel`?",
+            ]
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! The guest's root file system: an uncompressed cpio archive, the same bytes for the same inputs.
+
+use std::fs;
+use std::io::Write;
+
+use camino::Utf8Path;
+use cpio::newc::{Builder, trailer};
+
+use super::applets;
+use super::error::ImageError;
+use super::kernel::Kernel;
+use super::modules::{BuiltModule, dependencies};
+use super::perf::Perf;
+use super::store::{Product, Recipe, Store};
+use super::watch::Watch;
+use guest::Guest;
+use guest::Project;
+
+/// What modprobe(8) reads in the kernel's folder of modules.
+const DEPENDENCIES: &str = "modules.dep";
+
+/// Folders that exist before `init` runs. The kernel makes /dev/console itself.
+const FOLDERS: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
+
+/// What an archive is made of.
+pub(super) struct Contents<'c> {
+    /// The kernel that it is for.
+    pub(super) kernel: &'c Kernel,
+    /// The kernel's modules.
+    pub(super) modules: &'c [BuiltModule],
+    /// The userland.
+    pub(super) busybox: &'c Product,
+    /// The agent.
+    pub(super) agent: &'c Product,
+    /// perf, for the archive of trials that need it: others boot faster without.
+    pub(super) perf: Option<&'c Perf>,
+}
+
+/// The archive as a product whose only file is `initramfs.cpio`.
+pub(super) fn build(
+    store: &Store,
+    project: &Project,
+    guest: &Guest,
+    contents: &Contents<'_>,
+    watch: &dyn Watch,
+) -> Result<Product, ImageError> {
+    let Contents { kernel, modules, busybox, agent, perf } = contents;
+    let applets = applets::listed(project)?;
+    let dependencies = dependencies(modules)?;
+    let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
+    let name = format!("{}{}", guest.name, if perf.is_some() { "-perf" } else { "" });
+    let recipe = Recipe::new("initramfs", &name)
+        .with("busybox", busybox.sha256("busybox"))
+        .with("agent", agent.sha256("init"))
+        .with("applets", applets.join(" "))
+        .with("release", &kernel.release)
+        .with("modules", list)
+        .with("dependencies", &dependencies)
+        .with("layout", format!("2 {FOLDERS:?}"));
+    let recipe = match perf {
+        Some(perf) => recipe.with("perf", perf.sha256()),
+        None => recipe,
+    };
+    store.product(&recipe, watch, |workshop| {
+        let mut archive = Archive::new();
+        for folder in FOLDERS {
+            archive.folder(folder)?;
+        }
+        let program = read(&busybox.dir.join("busybox"))?;
+        applets::check(&applets, &program)?;
+        archive.file("bin/busybox", 0o755, &program)?;
+        for applet in &applets {
+            archive.link(&format!("bin/{applet}"), "busybox")?;
+        }
+        if let Some(perf) = perf {
+            archive.file("bin/perf", 0o755, &read(&perf.program())?)?;
+        }
+        archive.file("init", 0o755, &read(&agent.dir.join("init"))?)?;
+        let folder = Utf8Path::new("lib/modules").join(&kernel.release);
+        for module in *modules {
+            let path = folder.join(&module.place);
+            archive.folders_above(&path)?;
+            archive.file(path.as_str(), 0o644, &read(&module.file)?)?;
+        }
+        let path = folder.join(DEPENDENCIES);
+        archive.folders_above(&path)?;
+        archive.file(path.as_str(), 0o644, dependencies.as_bytes())?;
+        let path = workshop.out.join("initramfs.cpio");
+        fs::write(&path, archive.finish()?).map_err(|e| ImageError::file("write", path, e))
+    })
+}
+
+fn read(path: &Utf8Path) -> Result<Vec<u8>, ImageError> {
+    fs::read(path).map_err(|e| ImageError::file("read", path, e))
+}
+
+/// A cpio archive in the making. Numbers of inodes follow the order of entries, and all times are 0.
+struct Archive {
+    bytes: Vec<u8>,
+    next_inode: u32,
+    folders: Vec<String>,
+}
+
+impl Archive {
+    fn new() -> Archive {
+        Archive { bytes: Vec::new(), next_inode: 1, folders: Vec::new() }
+    }
+
+    fn entry(&mut self, name: &str, mode: u32, links: u32, data: &[u8]) -> Result<(), ImageError> {
+        let size = u32::try_from(data.len())
+            .map_err(|_| ImageError::Other(format!("{name} is too large for an initramfs")))?;
+        let builder = Builder::new(name).ino(self.next_inode).mode(mode).nlink(links).mtime(0);
+        self.next_inode += 1;
+        let fail = |e| ImageError::file("archive", name, e);
+        let mut writer = builder.write(std::mem::take(&mut self.bytes), size);
+        writer.write_all(data).map_err(fail)?;
+        self.bytes = writer.finish().map_err(fail)?;
+        Ok(())
+    }
+
+    fn folder(&mut self, name: &str) -> Result<(), ImageError> {
+        self.folders.push(name.to_owned());
+        self.entry(name, 0o040_755, 2, &[])
+    }
+
+    fn folders_above(&mut self, path: &Utf8Path) -> Result<(), ImageError> {
+        let mut above: Vec<&Utf8Path> = path.ancestors().skip(1).filter(|p| !p.as_str().is_empty()).collect();
+        above.reverse();
+        for folder in above {
+            if !self.folders.iter().any(|known| known == folder.as_str()) {
+                self.folder(folder.as_str())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, permissions: u32, data: &[u8]) -> Result<(), ImageError> {
+        self.entry(name, 0o100_000 | permissions, 1, data)
+    }
+
+    fn link(&mut self, name: &str, target: &str) -> Result<(), ImageError> {
+        self.entry(name, 0o120_777, 1, target.as_bytes())
+    }
+
+    fn finish(self) -> Result<Vec<u8>, ImageError> {
+        trailer(self.bytes).map_err(|e| ImageError::file("archive", "the trailer", e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Read};
+
+    use super::*;
+
+    #[test]
+    fn the_archive_reads_back() {
+        let mut archive = Archive::new();
+        archive.folder("bin").expect("added");
+        archive.folders_above(Utf8Path::new("bin/a/b/file")).expect("added");
+        archive.file("bin/a/b/file", 0o755, b"text").expect("added");
+        archive.link("bin/sh", "a/b/file").expect("added");
+        let mut rest = Cursor::new(archive.finish().expect("finished"));
+        let mut found = Vec::new();
+        loop {
+            let mut reader = cpio::newc::Reader::new(rest).expect("an entry");
+            if reader.entry().is_trailer() {
+                break;
+            }
+            let mut data = String::new();
+            let head = (reader.entry().name().to_owned(), reader.entry().mode(), reader.entry().mtime());
+            reader.read_to_string(&mut data).expect("readable");
+            found.push((head.0, head.1, head.2, data));
+            rest = reader.finish().expect("the next");
+        }
+        let line = |name: &str, mode, data: &str| (name.to_owned(), mode, 0, data.to_owned());
+        assert_eq!(
+            found,
+            [
+                line("bin", 0o040_755, ""),
+                line("bin/a", 0o040_755, ""),
+                line("bin/a/b", 0o040_755, ""),
+                line("bin/a/b/file", 0o100_755, "text"),
+                line("bin/sh", 0o120_777, "a/b/file"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_same_entries_are_the_same_bytes() {
+        let make = || {
+            let mut archive = Archive::new();
+            archive.folder("bin").expect("added");
+            archive.file("bin/a", 0o755, b"text").expect("added");
+            archive.finish().expect("finished")
+        };
+        let first = make();
+        // Times are the usual way for an archive to differ.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        assert_eq!(first, make());
+    }
+}

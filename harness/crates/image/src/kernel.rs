@@ -1,0 +1,286 @@
+//! A guest's kernel and its modules.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use xshell::{Shell, cmd};
+
+use super::apt::Deb;
+use super::error::ImageError;
+use super::kconfig::Wanted;
+use super::linux_source::Archive;
+use super::patch::Patch;
+use super::store::{Product, Recipe, Store, Workshop};
+use super::toolchain;
+use super::watch::Watch;
+use guest::Guest;
+use guest::Project;
+use vm::process::{Logged, run_logged};
+
+/// A built kernel.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    /// The product: `kernel`, `System.map`, `config`, `release` and `kbuild.tar.gz`.
+    pub product: Product,
+    /// What `uname -r` says in a guest that runs it. It carries the recipe's digest, so a guest
+    /// that booted another kernel is noticed.
+    pub release: String,
+}
+
+/// What is built, after the configuration. The modules themselves are not kept; with them comes
+/// `Module.symvers`, which every later build of a module reads.
+const TARGETS: [&str; 2] = ["vmlinux", "modules"];
+
+/// What modules are built against, packed: headers, makefiles and programs of the build.
+const KBUILD: &str = "kbuild.tar.gz";
+
+/// What collects them from a built tree: the script with which the kernel makes distributions'
+/// packages of headers.
+const COLLECT_KBUILD: &str = "scripts/package/install-extmod-build";
+
+/// Files kept from the build folder, with the name that each gets.
+const KEPT: [(&str, &str); 3] =
+    [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
+
+const LIMIT: Duration = Duration::from_secs(80 * 60);
+
+impl Kernel {
+    /// The image that QEMU boots.
+    pub fn image(&self) -> Utf8PathBuf {
+        self.product.dir.join("kernel")
+    }
+
+    /// Unpack what modules are built against into `to`, a folder that exists.
+    ///
+    /// # Errors
+    /// When it cannot be unpacked.
+    pub(super) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
+        let archive = self.product.dir.join(KBUILD);
+        let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        Ok(())
+    }
+
+    /// What the kernel compares a module's `vermagic` with before it loads it: its release and the
+    /// options that change the layout of its data (include/linux/vermagic.h, Linux 7.2). Without the
+    /// blank at its end.
+    ///
+    /// # Errors
+    /// When the image cannot be read or holds no such text.
+    pub fn vermagic(&self) -> Result<String, ImageError> {
+        let path = self.image();
+        let image = fs::read(&path).map_err(|e| ImageError::file("read", &path, e))?;
+        vermagic(&image, &self.release)
+            .ok_or_else(|| ImageError::Other(format!("`{path}` holds no vermagic of {}", self.release)))
+    }
+
+    /// The final configuration.
+    ///
+    /// # Errors
+    /// When the cache cannot be read.
+    pub fn config(&self) -> Result<String, ImageError> {
+        let path = self.product.dir.join("config");
+        fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))
+    }
+}
+
+/// Build the guest's kernel, or take it from the cache.
+///
+/// # Errors
+/// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
+/// fails (with the log's last lines).
+pub(super) fn build(
+    store: &Store,
+    project: &Project,
+    guest: &Guest,
+    source: &Deb<'_>,
+    patches: &[Patch],
+    watch: &dyn Watch,
+) -> Result<Kernel, ImageError> {
+    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+    let mut wanted = Wanted::default();
+    for fragment in &guest.kernel.fragments {
+        let file = format!("images/kernel/{fragment}");
+        let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
+        wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
+    }
+    let relevant = |patch: &Patch| patch.part(built_from);
+    let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
+    let make = Make::new(guest);
+    let recipe = Recipe::new("kernel", guest.name.as_str())
+        .with("source", source.sha256())
+        .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
+        .with("config", wanted.to_text())
+        .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
+        .with("make", shell_words::join(make.words("localversion")))
+        .with("targets", TARGETS.join(" "))
+        .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
+    let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
+    let product = store.product(&recipe, watch, |workshop| {
+        let archive = Archive::open(&sh, workshop, source)?;
+        let tree = archive.unpack()?;
+        archive.remove()?;
+        for patch in &patches {
+            patch.apply(&sh, workshop, &tree)?;
+        }
+        let build = Build { sh: &sh, workshop, tree, make: &make, words: make.words(&local_version), store };
+        build.configure(&wanted)?;
+        build.compile()?;
+        build.keep(&guest.kernel.image)?;
+        build.keep_kbuild()
+    })?;
+    let path = product.dir.join("release");
+    let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
+    Ok(Kernel { product, release })
+}
+
+/// The words after `make` that say for which machine and how to build.
+struct Make {
+    arch: String,
+    cross: String,
+}
+
+impl Make {
+    fn new(guest: &Guest) -> Make {
+        Make { arch: guest.kernel.make_arch.clone(), cross: guest.kernel.cross.clone() }
+    }
+
+    /// Names and times that would differ from build to build are fixed.
+    fn words(&self, local_version: &str) -> Vec<String> {
+        let mut words = toolchain::make_words(&self.arch, &self.cross);
+        words.extend([
+            format!("LOCALVERSION={local_version}"),
+            "KBUILD_BUILD_USER=goldtrace".to_owned(),
+            "KBUILD_BUILD_HOST=goldtrace".to_owned(),
+            "KBUILD_BUILD_VERSION=1".to_owned(),
+            "KBUILD_BUILD_TIMESTAMP=1970-01-01 00:00:00 UTC".to_owned(),
+        ]);
+        words
+    }
+}
+
+struct Build<'b> {
+    sh: &'b Shell,
+    workshop: &'b Workshop<'b>,
+    tree: Utf8PathBuf,
+    make: &'b Make,
+    words: Vec<String>,
+    store: &'b Store,
+}
+
+impl Build<'_> {
+    fn configure(&self, wanted: &Wanted) -> Result<(), ImageError> {
+        let fragment = self.workshop.scratch.join("wanted.config");
+        fs::write(&fragment, wanted.to_text()).map_err(|e| ImageError::file("write", &fragment, e))?;
+        self.make(&["allnoconfig".to_owned(), format!("KCONFIG_ALLCONFIG={fragment}")])?;
+        let path = self.tree.join(".config");
+        let config = fs::read_to_string(&path).map_err(|e| ImageError::file("read", &path, e))?;
+        let mut wrong = wanted.missing_from(&config);
+        wrong.extend(built_in_samples(&config));
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        let list: String = wrong.iter().map(|m| format!("\n    {m}")).collect();
+        Err(ImageError::Other(format!(
+            "{}: the kernel's configuration is not what images/kernel/ asks for:{list}",
+            self.workshop.label
+        )))
+    }
+
+    fn compile(&self) -> Result<(), ImageError> {
+        let mut words = vec![toolchain::jobs()];
+        words.extend(TARGETS.map(str::to_owned));
+        self.make(&words)
+    }
+
+    fn make(&self, more: &[String]) -> Result<(), ImageError> {
+        let Workshop { log, label, watch, .. } = self.workshop;
+        let (tree, words) = (&self.tree, &self.words);
+        let command = cmd!(self.sh, "make -C {tree} {words...} {more...}");
+        let command = toolchain::with_cache(command, self.store, self.workshop);
+        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        Ok(())
+    }
+
+    fn keep(&self, image: &str) -> Result<(), ImageError> {
+        let out = &self.workshop.out;
+        let copy = |from: &Utf8Path, to: &Utf8Path| {
+            fs::copy(from, to).map(drop).map_err(|e| ImageError::file("copy", from, e))
+        };
+        copy(&self.tree.join(image), &out.join("kernel"))?;
+        for (from, to) in KEPT {
+            copy(&self.tree.join(from), &out.join(to))?;
+        }
+        Ok(())
+    }
+
+    fn keep_kbuild(&self) -> Result<(), ImageError> {
+        let Workshop { out, scratch, log, .. } = self.workshop;
+        let folder = scratch.join("kbuild");
+        let sh = self.sh.clone();
+        sh.change_dir(&self.tree);
+        // The script builds the host's programs again where the two compilers differ: it is meant for
+        // a package that is used on the target.
+        let command = cmd!(sh, "sh {COLLECT_KBUILD} {folder}")
+            .env("srctree", ".")
+            .env("SRCARCH", &self.make.arch)
+            .env("CC", "cc")
+            .env("HOSTCC", "cc");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        let command = cmd!(self.sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} .");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        Ok(())
+    }
+}
+
+/// Whether a kernel is built from the file at `path`: not from perf, nor from the folders of sample
+/// modules, none of which is built in. A patch to these alone leaves the kernel as it is.
+fn built_from(path: &Utf8Path) -> bool {
+    // samples/Kconfig and samples/Makefile are for all of them, and part of the configuration.
+    let sample = path.strip_prefix("samples").is_ok_and(|below| below.components().count() > 1);
+    !sample && !path.starts_with("tools/perf")
+}
+
+/// Sample modules that `config` has built into the kernel: a patch to one would not change it.
+fn built_in_samples(config: &str) -> Vec<String> {
+    let built_in = |line: &&str| line.starts_with("CONFIG_SAMPLE_") && line.ends_with("=y");
+    let told = |line: &str| format!("{line}: samples are built as modules, never into the kernel");
+    config.lines().filter(built_in).map(told).collect()
+}
+
+/// The NUL-terminated text in `image` that begins with the release and a blank.
+fn vermagic(image: &[u8], release: &str) -> Option<String> {
+    let start = format!("\0{release} ");
+    let at = memchr::memmem::find(image, start.as_bytes())? + 1;
+    let length = memchr::memchr(0, &image[at..])?;
+    let text = std::str::from_utf8(&image[at..at + length]).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vermagic_is_told_from_the_banner() {
+        let image = b"..\0Linux version 7.2-x (goldtrace)\0\x007.2-x\0\x007.2-x SMP preempt mod_unload \0..";
+        assert_eq!(vermagic(image, "7.2-x").as_deref(), Some("7.2-x SMP preempt mod_unload"));
+        assert_eq!(vermagic(image, "7.2"), None);
+        assert_eq!(vermagic(b"\x007.2 SMP", "7.2"), None);
+    }
+
+    #[test]
+    fn what_a_kernel_is_built_from() {
+        let from = |path: &str| built_from(path.into());
+        assert!(from("kernel/trace/trace.c") && from("samples/Kconfig") && from("tools/objtool/check.c"));
+        assert!(!from("samples/trace_events/Makefile") && !from("tools/perf/perf.c"));
+    }
+
+    #[test]
+    fn a_sample_that_is_built_in_is_named() {
+        let found = built_in_samples("CONFIG_SAMPLES=y\nCONFIG_SAMPLE_KOBJECT=y\nCONFIG_SAMPLE_X=m\n");
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("CONFIG_SAMPLE_KOBJECT=y"), "{found:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The kernel's source out of its package.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use xshell::{Shell, cmd};
+
+use super::apt::Deb;
+use super::error::ImageError;
+use super::store::{Workshop, make_dir};
+use vm::process::{Logged, run_logged};
+
+/// The packed source in the workshop's scratch folder. All that it holds is below one folder.
+pub(super) struct Archive<'w> {
+    path: Utf8PathBuf,
+    sh: &'w Shell,
+    workshop: &'w Workshop<'w>,
+}
+
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+impl<'w> Archive<'w> {
+    /// Take the archive out of the package `source`.
+    ///
+    /// # Errors
+    /// When the package cannot be had, or holds no kernel source.
+    pub(super) fn open(
+        sh: &'w Shell,
+        workshop: &'w Workshop<'w>,
+        source: &Deb<'_>,
+    ) -> Result<Archive<'w>, ImageError> {
+        let Workshop { scratch, log, label, watch, .. } = workshop;
+        let deb = source.file()?;
+        watch.line(label, "unpacking the source");
+        let command = cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        let folder = scratch.join("deb/usr/src");
+        let path = folder
+            .read_dir_utf8()
+            .map_err(|e| ImageError::file("list", &folder, e))?
+            .filter_map(Result::ok)
+            .find(|e| e.file_name().ends_with(".tar.xz") && e.file_name().starts_with("linux-source"))
+            .ok_or_else(|| ImageError::Other(format!("{deb} holds no usr/src/linux-source-*.tar.xz")))?
+            .into_path();
+        Ok(Archive { path, sh, workshop })
+    }
+
+    /// Unpack everything into the folder `linux` of the scratch folder.
+    pub(super) fn unpack(&self) -> Result<Utf8PathBuf, ImageError> {
+        self.extract(&[])
+    }
+
+    /// Unpack what these paths below the source's root name, folders with all that is in them, into
+    /// the folder `linux` of the scratch folder. `*` stands for any part of a name.
+    pub(super) fn unpack_only(&self, paths: &[&str]) -> Result<Utf8PathBuf, ImageError> {
+        let mut words = vec!["--wildcards".to_owned(), "--no-wildcards-match-slash".to_owned()];
+        words.extend(paths.iter().map(|path| format!("linux-source-*/{path}")));
+        self.extract(&words)
+    }
+
+    /// Remove the archive, to have its room.
+    pub(super) fn remove(self) -> Result<(), ImageError> {
+        fs::remove_file(&self.path).map_err(|e| ImageError::file("remove", &self.path, e))
+    }
+
+    fn extract(&self, more: &[String]) -> Result<Utf8PathBuf, ImageError> {
+        let Archive { path, sh, workshop } = self;
+        let tree = workshop.scratch.join("linux");
+        make_dir(&tree)?;
+        // xz(1) on all CPUs: what tar itself calls uses one.
+        let xz = "--use-compress-program=xz --threads=0";
+        let command =
+            cmd!(sh, "tar --extract {xz} --file {path} --directory {tree} --strip-components 1 {more...}");
+        run_logged(Logged { command, log: &workshop.log, limit: LIMIT }, |_| ())?;
+        Ok(tree)
+    }
+}

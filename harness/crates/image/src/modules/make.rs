@@ -1,0 +1,110 @@
+//! Building the modules of a folder.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use xshell::{Shell, cmd};
+
+use super::Parts;
+use super::folder::Folder;
+use crate::error::ImageError;
+use crate::patch::Patch;
+use crate::store::{Store, Workshop, make_dir};
+use crate::toolchain;
+use guest::Guest;
+use vm::process::{Logged, run_logged};
+
+/// What a source has that defines trace events, of its own or on tracepoints that are there
+/// (include/trace/define_trace.h and define_custom_trace.h, Linux 7.2).
+const CREATES_EVENTS: [&str; 2] = ["#define CREATE_TRACE_POINTS", "#define CREATE_CUSTOM_TRACE_EVENTS"];
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// The words after `make` that say for which machine and how to build.
+pub(super) fn words(guest: &Guest) -> Vec<String> {
+    toolchain::make_words(&guest.kernel.make_arch, &guest.kernel.cross)
+}
+
+/// A build.
+pub(super) struct Build<'b> {
+    pub(super) sh: &'b Shell,
+    pub(super) workshop: &'b Workshop<'b>,
+    pub(super) store: &'b Store,
+    pub(super) parts: &'b Parts<'b>,
+    /// The folder's place in the tree.
+    pub(super) at: &'b Utf8Path,
+}
+
+impl Build<'_> {
+    /// Build, and keep the modules and the preprocessed sources of their trace events.
+    ///
+    /// # Errors
+    /// A patch that does not apply, a build that fails or makes no module.
+    pub(super) fn run(&self, folder: &Folder, patches: &[Patch]) -> Result<(), ImageError> {
+        let Workshop { out, scratch, log, .. } = self.workshop;
+        let tree = scratch.join("kbuild");
+        make_dir(&tree)?;
+        self.parts.kernel.unpack_kbuild(self.sh, &tree, log)?;
+        let source = tree.join(self.at);
+        folder.copy(&source)?;
+        for patch in patches {
+            patch.apply(self.sh, self.workshop, &tree)?;
+        }
+        self.make(&tree, &[toolchain::jobs(), "modules".to_owned()])?;
+        let order = source.join("modules.order");
+        let list = fs::read_to_string(&order).map_err(|e| ImageError::file("read", &order, e))?;
+        if list.trim().is_empty() {
+            return Err(ImageError::Other(format!(
+                "`{}` builds no module: its Kbuild or Makefile adds nothing to obj-m for this kernel's configuration",
+                folder.name()
+            )));
+        }
+        for object in list.lines() {
+            let module = source.join(object).with_extension("ko");
+            let name = module.file_name().unwrap_or_default();
+            fs::copy(&module, out.join(name)).map_err(|e| ImageError::file("copy", &module, e))?;
+            self.keep_preprocessed(&tree, &module)?;
+        }
+        Ok(())
+    }
+
+    /// Keep the preprocessed sources in which the module defines its trace events.
+    fn keep_preprocessed(&self, tree: &Utf8Path, module: &Utf8Path) -> Result<(), ImageError> {
+        let mut text = String::new();
+        for source in self.sources(tree, module)? {
+            let code = fs::read_to_string(&source).map_err(|e| ImageError::file("read", &source, e))?;
+            if !CREATES_EVENTS.iter().any(|define| code.contains(define)) {
+                continue;
+            }
+            let preprocessed = source.with_extension("i");
+            let target = preprocessed.strip_prefix(tree.join(self.at)).unwrap_or(&preprocessed);
+            self.make(tree, &[target.to_string()])?;
+            text +=
+                &fs::read_to_string(&preprocessed).map_err(|e| ImageError::file("read", &preprocessed, e))?;
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let name = module.with_extension("i");
+        let path = self.workshop.out.join(name.file_name().unwrap_or_default());
+        fs::write(&path, text).map_err(|e| ImageError::file("write", path, e))
+    }
+
+    /// The C sources of a module: `NAME.mod` lists its objects. Paths in it, as in `modules.order`,
+    /// start from the folder.
+    fn sources(&self, tree: &Utf8Path, module: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ImageError> {
+        let list = module.with_extension("mod");
+        let text = fs::read_to_string(&list).map_err(|e| ImageError::file("read", &list, e))?;
+        let sources = text.lines().map(|object| tree.join(self.at).join(object).with_extension("c"));
+        Ok(sources.filter(|source| source.is_file()).collect())
+    }
+
+    fn make(&self, tree: &Utf8Path, more: &[String]) -> Result<(), ImageError> {
+        let Workshop { log, label, watch, .. } = self.workshop;
+        let (words, at) = (words(self.parts.guest), format!("M={}", self.at));
+        let command = cmd!(self.sh, "make -C {tree} {words...} {at} {more...}");
+        let command = toolchain::with_cache(command, self.store, self.workshop);
+        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! The part of the kernel's source that perf is built from.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::Utf8PathBuf;
+use xshell::{Shell, cmd};
+
+use super::manifest::Manifest;
+use crate::apt::Deb;
+use crate::digest::Digest;
+use crate::error::ImageError;
+use crate::linux_source::Archive;
+use crate::store::{Product, Recipe, Store, Workshop, make_dir};
+use crate::watch::Watch;
+use vm::process::{Logged, run_logged};
+
+/// The part of a kernel's source that perf is built from, without patches.
+///
+/// It is a product of its own, for all guests: which patches matter to perf has to be known before
+/// anything is built, and the whole source takes long to unpack.
+pub(super) struct Source {
+    product: Product,
+    /// The digest of all that decides what it holds. The packed files themselves have other times
+    /// each time they are packed.
+    pub(super) digest: Digest,
+    /// Which files belong to it.
+    pub(super) manifest: Manifest,
+}
+
+const ARCHIVE: &str = "source.tar.gz";
+const MANIFEST: &str = "manifest";
+const LIMIT: Duration = Duration::from_secs(300);
+
+impl Source {
+    /// Take it from the cache, or out of the package of the kernel's source.
+    ///
+    /// # Errors
+    /// When the package cannot be had, or its source lists no files of perf.
+    pub(super) fn of(store: &Store, package: &Deb<'_>, watch: &dyn Watch) -> Result<Source, ImageError> {
+        let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+        let version = package.upstream_version();
+        let recipe = Recipe::new("perf-source", version)
+            .with("source", package.sha256())
+            .with("version", version)
+            .with("layout", "1");
+        let product = store.product(&recipe, watch, |workshop| {
+            let Workshop { out, log, .. } = workshop;
+            let archive = Archive::open(&sh, workshop, package)?;
+            let tree = archive.unpack_only(&[Manifest::FILE])?;
+            let list = tree.join(Manifest::FILE);
+            let text = fs::read_to_string(&list).map_err(|e| ImageError::file("read", &list, e))?;
+            archive.unpack_only(&Manifest::parse(&text).paths())?;
+            // What perf's build looks for when there is neither a git tree nor the kernel's Makefile.
+            let path = tree.join("PERF-VERSION-FILE");
+            fs::write(&path, format!("#define PERF_VERSION \"{version}\"\n"))
+                .map_err(|e| ImageError::file("write", path, e))?;
+            let path = out.join(MANIFEST);
+            fs::write(&path, text).map_err(|e| ImageError::file("write", path, e))?;
+            let command = cmd!(sh, "tar --create --gzip --file {out}/{ARCHIVE} --directory {tree} .");
+            run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+            Ok(())
+        })?;
+        let path = product.dir.join(MANIFEST);
+        let text = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?;
+        Ok(Source { product, digest: recipe.digest(), manifest: Manifest::parse(&text) })
+    }
+
+    /// Unpack it into the workshop's scratch folder.
+    pub(super) fn unpack(&self, sh: &Shell, workshop: &Workshop<'_>) -> Result<Utf8PathBuf, ImageError> {
+        let Workshop { scratch, log, .. } = workshop;
+        let tree = scratch.join("linux");
+        make_dir(&tree)?;
+        let archive = self.product.dir.join(ARCHIVE);
+        let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {tree}");
+        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        Ok(tree)
+    }
+}

@@ -1,0 +1,100 @@
+//! A finished product and the manifest that tells whether it is whole.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+
+use super::recipe::Recipe;
+use crate::digest::file_digest;
+use crate::error::ImageError;
+
+/// A finished product.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// The folder that holds its files. Nothing in it may be changed.
+    pub dir: Utf8PathBuf,
+    pub(super) files: BTreeMap<Utf8PathBuf, FileEntry>,
+}
+
+impl Product {
+    /// The SHA-256 of one of its files, as the manifest has it.
+    ///
+    /// # Panics
+    /// When the product has no such file: its recipe and its user disagree.
+    pub fn sha256(&self, file: &str) -> &str {
+        &self.files.get(Utf8Path::new(file)).unwrap_or_else(|| panic!("{} holds no {file}", self.dir)).sha256
+    }
+
+    /// What tells it from every other product: its folder's name, with the digest of its recipe.
+    pub fn id(&self) -> &str {
+        self.dir.file_name().unwrap_or_default()
+    }
+
+    /// The names of its files, relative to its folder, in order.
+    pub fn files(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.files.keys().map(Utf8PathBuf::as_path)
+    }
+}
+
+/// A file as the manifest has it; its size is in bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileEntry {
+    sha256: String,
+    size: u64,
+}
+
+/// What is written beside a product's files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    pub(super) recipe: Recipe,
+    pub(super) files: BTreeMap<Utf8PathBuf, FileEntry>,
+}
+
+/// The manifest's file.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// Why the files in `dir` are not those of the manifest; `None` when they are.
+pub(super) fn damage(dir: &Utf8Path, manifest: &Manifest) -> Result<Option<String>, ImageError> {
+    for (file, entry) in &manifest.files {
+        let path = dir.join(file);
+        match file_digest(&path) {
+            Ok(found) if found.as_str() == entry.sha256 => {}
+            Ok(found) => {
+                return Ok(Some(format!(
+                    "the SHA-256 of {file} is {} and should be {}",
+                    found.as_str(),
+                    entry.sha256
+                )));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Some(format!("{file} is missing")));
+            }
+            Err(error) => return Err(ImageError::file("read", path, error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Every file below `dir`.
+pub(super) fn inventory(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, FileEntry>, ImageError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().map_err(|e| ImageError::file("list", &folder, e))? {
+            let entry = entry.map_err(|e| ImageError::file("list", &folder, e))?;
+            let path = entry.path();
+            let kind = entry.metadata().map_err(|e| ImageError::file("look at", path, e))?;
+            if kind.is_dir() {
+                folders.push(path.to_owned());
+                continue;
+            }
+            let sha256 =
+                file_digest(path).map_err(|e| ImageError::file("read", path, e))?.as_str().to_owned();
+            let name = path.strip_prefix(dir).expect("found below it").to_owned();
+            files.insert(name, FileEntry { sha256, size: kind.len() });
+        }
+    }
+    Ok(files)
+}

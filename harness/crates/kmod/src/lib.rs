@@ -1,0 +1,43 @@
+//! What a kernel module's file says of itself, and of the events that the kernel's macros have
+//! defined in it.
+//!
+//! [`Module`] is read from the file (`.ko`) alone: its `.modinfo`, and the structures that
+//! `TRACE_EVENT` and its kin leave in it, found by following relocations. It can be compared with the
+//! `format` files of a guest ([`disagreements`]) and with the module's preprocessed source
+//! ([`missing_definitions`]), and be shown ([`describe`]) in words that are the same on every
+//! architecture.
+//!
+//! Nothing is started or built here, and no case and no guest is known. An event that cannot be read
+//! whole is an error: none is passed over.
+
+mod agreement;
+mod error;
+mod events;
+mod fields;
+mod format;
+mod identity;
+mod macros;
+mod model;
+mod object;
+mod read;
+mod replace;
+mod show;
+#[cfg(any(test, feature = "testing"))]
+mod testing;
+
+/// A module with events, for the tests of other crates.
+///
+/// # Panics
+/// When the sample cannot be read: a defect of this crate.
+#[cfg(any(test, feature = "testing"))]
+pub fn for_tests() -> Module {
+    Module::parse(&testing::sample(testing::Elf::new(testing::X86))).expect("a module")
+}
+
+pub use agreement::{Disagreement, disagreements};
+pub use error::ModuleError;
+pub use format::{FormatField, FormatFile, read_formats};
+pub use identity::Identity;
+pub use macros::missing_definitions;
+pub use model::{Counts, Eval, Event, Field, Module};
+pub use show::describe;

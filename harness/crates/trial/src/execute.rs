@@ -1,0 +1,324 @@
+//! One trial, executed.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::Utf8Path;
+
+use super::artefacts::TrialDir;
+use super::decode::{self, HostOutput};
+use super::hypervisor::play;
+use super::inspect::{Inspected, inspect};
+use super::lab::{Bench, userland};
+use crate::case::{Action, Capture, Case, Step};
+use dtl::Written;
+use vm::qemu::{Complaint, Machine, Outside, Stop};
+use vm::{Answer, Ended, Request, Session, SessionError, Work};
+
+/// How many bytes a step may print. A large hist_debug file has 20 KiB.
+const OUTPUT_LIMIT: u32 = 8 << 20;
+
+/// What happened in a trial, as plain data.
+#[derive(Debug, Clone, Default)]
+pub struct Transcript {
+    /// What QEMU was started with.
+    pub command: String,
+    /// From QEMU's start to the agent's greeting; `None` when there was none.
+    pub boot_time: Option<Duration>,
+    /// The steps that were answered, in order.
+    pub steps: Vec<StepRecord>,
+    /// What kept the trial from its end; `None` when every step was done and the guest ended as told.
+    pub trouble: Option<Trouble>,
+    /// The kernel's complaints, in order.
+    pub complaints: Vec<Complaint>,
+    /// The whole console.
+    pub console: String,
+    /// What QEMU printed on its standard error.
+    pub stderr: String,
+}
+
+/// A step that was answered.
+#[derive(Debug, Clone)]
+pub struct StepRecord {
+    /// The agent's answer.
+    pub answer: Answer,
+    /// What was written to the dispatch trace log while its command ran.
+    pub written: Option<Written>,
+    /// What perf printed on the host of the same data.
+    pub host: Option<HostOutput>,
+    /// The module that the step has looked at, or whose events' formats it has read.
+    pub inspected: Option<Inspected>,
+}
+
+/// What kept a trial from its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// The kernel panicked. After the agent's greeting, that is the kernel's failure.
+    Panic,
+    /// A step ended otherwise than the case says.
+    Step(String),
+    /// The machine, the agent or the harness did not do its part.
+    Machine(String),
+    /// The user has interrupted.
+    Interrupted,
+}
+
+/// Boot the guest, do the steps, end the guest. Keeps everything in `dir`.
+///
+/// # Errors
+/// When what must be kept cannot be written.
+pub fn execute(
+    case: &Case,
+    bench: &Bench,
+    host_perf: Option<&Utf8Path>,
+    dir: &TrialDir,
+) -> std::io::Result<Transcript> {
+    let mut transcript = Transcript::default();
+    if !case.boots() {
+        transcript.trouble = on_host_alone(case, bench, dir, &mut transcript.steps)?;
+        return Ok(transcript);
+    }
+    let machine = match bench.start_trial(case, &dir.dir) {
+        Ok(machine) => machine,
+        Err(error) => {
+            transcript.trouble = Some(match error.error.kind() {
+                std::io::ErrorKind::Interrupted => Trouble::Interrupted,
+                _ => Trouble::Machine(format!("failed to start QEMU: {}", error.error)),
+            });
+            transcript.command = error.command;
+            return Ok(transcript);
+        }
+    };
+    machine.command().clone_into(&mut transcript.command);
+    fs::write(dir.dir.join("qemu-command"), format!("{}\n", transcript.command))?;
+    let release = &bench.image.kernel.release;
+    let mut machine = match Session::open(machine, release, bench.guest.cpus, bench.boot_limit) {
+        Ok(mut session) => {
+            transcript.boot_time = Some(session.boot_time());
+            let copies = decode::Copies::default();
+            let guest = Guest { outside: session.take_outside(), bench, host_perf, copies };
+            match steps(&mut session, guest, case, dir, &mut transcript)? {
+                Some(trouble) => {
+                    transcript.trouble = Some(trouble);
+                    session.into_machine()
+                }
+                None => {
+                    let (machine, ended) = session.end();
+                    transcript.trouble = ended.err().map(trouble);
+                    machine
+                }
+            }
+        }
+        Err(failed) => {
+            transcript.trouble = Some(trouble(failed.error));
+            failed.machine
+        }
+    };
+    conclude(&mut machine, &mut transcript);
+    Ok(transcript)
+}
+
+fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
+    machine.finish();
+    transcript.complaints = machine.complaints().to_vec();
+    transcript.console = machine.console();
+    transcript.stderr = machine.stderr();
+}
+
+/// What is at hand besides the agent.
+struct Guest<'b> {
+    outside: Option<Outside>,
+    bench: &'b Bench,
+    host_perf: Option<&'b Utf8Path>,
+    copies: decode::Copies,
+}
+
+fn steps(
+    session: &mut Session,
+    mut guest: Guest<'_>,
+    case: &Case,
+    dir: &TrialDir,
+    transcript: &mut Transcript,
+) -> std::io::Result<Option<Trouble>> {
+    for (at, step) in case.steps.iter().enumerate() {
+        let done = match answer(session, &mut guest, case, step) {
+            Ok(done) => done,
+            Err(trouble) => return Ok(Some(trouble)),
+        };
+        keep(case, at, &done.answer, dir)?;
+        let wrong = unexpected(step, &done.answer);
+        transcript.steps.push(done);
+        if let Some(what) = wrong {
+            return Ok(Some(Trouble::Step(what)));
+        }
+        if let Action::Decode { arguments, data } = &step.action {
+            match on_host(session, &mut guest, case, arguments, data, dir) {
+                Ok(host) => transcript.steps.last_mut().expect("just pushed").host = Some(host),
+                Err(trouble) => return Ok(Some(trouble)),
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Do the steps of a case that needs no guest.
+fn on_host_alone(
+    case: &Case,
+    bench: &Bench,
+    dir: &TrialDir,
+    done: &mut Vec<StepRecord>,
+) -> std::io::Result<Option<Trouble>> {
+    for (at, step) in case.steps.iter().enumerate() {
+        match inspected(case, bench, step) {
+            Ok(Some(inspected)) => {
+                let answer = described(&inspected);
+                keep(case, at, &answer, dir)?;
+                done.push(StepRecord { answer, written: None, host: None, inspected: Some(inspected) });
+            }
+            Ok(None) => return Ok(Some(Trouble::Machine("this step needs a guest".to_owned()))),
+            Err(trouble) => return Ok(Some(trouble)),
+        }
+    }
+    Ok(None)
+}
+
+/// The module that a step names.
+fn inspected(case: &Case, bench: &Bench, step: &Step) -> Result<Option<Inspected>, Trouble> {
+    let modules = || &bench.image.root(&userland(case)).modules;
+    let name = match (&step.action, &step.capture) {
+        (Action::Inspect { module }, _) => module,
+        (_, Some(Capture { defined_by: Some(module), .. })) => module,
+        _ => return Ok(None),
+    };
+    inspect(name, modules()).map(Some)
+}
+
+fn described(inspected: &Inspected) -> Answer {
+    Answer {
+        ended: Ended::Exited(0),
+        stdout: kmod::describe(&inspected.module).into_bytes(),
+        stderr: Vec::new(),
+        elapsed: Duration::ZERO,
+    }
+}
+
+/// Keep what a step has printed, and what it captures of that.
+fn keep(case: &Case, at: usize, answer: &Answer, dir: &TrialDir) -> std::io::Result<()> {
+    let step = &case.steps[at];
+    for (stream, bytes) in [("stdout", &answer.stdout), ("stderr", &answer.stderr)] {
+        if !bytes.is_empty() {
+            fs::write(dir.step(at + 1, stream), bytes)?;
+        }
+    }
+    if let (Some(capture), None) = (&step.capture, unexpected(step, answer)) {
+        let kept = capture.part.of(&answer.stdout);
+        fs::write(dir.capture(&capture.name), &kept)?;
+    }
+    Ok(())
+}
+
+/// Do a step in the guest, and the hypervisor's part in it.
+fn answer(
+    session: &mut Session,
+    guest: &mut Guest<'_>,
+    case: &Case,
+    step: &Step,
+) -> Result<StepRecord, Trouble> {
+    let record = |answer, written, inspected| StepRecord { answer, written, host: None, inspected };
+    let inspected = inspected(case, guest.bench, step)?;
+    let Some(request) = request(case, step) else {
+        let answer = inspected.as_ref().map(described).expect("a step without a request looks at a module");
+        return Ok(record(answer, None, inspected));
+    };
+    if matches!(step.action, Action::Run { .. }) {
+        guest.copies.outdate();
+    }
+    let Action::Run { log: Some(plan), .. } = &step.action else {
+        return Ok(record(session.request(&request).map_err(trouble)?, None, inspected));
+    };
+    let Some(outside) = &mut guest.outside else {
+        return Err(Trouble::Machine("the guest was booted without shared memory".to_owned()));
+    };
+    let map = guest.bench.image.kernel.product.dir.join("System.map");
+    let (answer, written) = play(session, outside, &request, plan, guest.bench.guest.cpus, &map)?;
+    Ok(record(answer, Some(written), inspected))
+}
+
+fn on_host(
+    session: &mut Session,
+    guest: &mut Guest<'_>,
+    case: &Case,
+    arguments: &[String],
+    data: &str,
+    dir: &TrialDir,
+) -> Result<HostOutput, Trouble> {
+    let Some(perf) = guest.host_perf else {
+        return Err(Trouble::Machine(
+            "there is no perf for the host: the case must say `requires: [perf]`".to_owned(),
+        ));
+    };
+    let to = dir.host();
+    guest.copies.fetch(session, &case.directory, data, &to)?;
+    decode::on_host(perf, arguments, decode::file_name(data), &to)
+        .map_err(|error| Trouble::Machine(format!("the host's perf could not decode {data}: {error}")))
+}
+
+/// What the agent is asked for; nothing for what is done on the host.
+fn request(case: &Case, step: &Step) -> Option<Request> {
+    Some(Request {
+        work: match &step.action {
+            Action::Inspect { .. } => return None,
+            Action::Run { script, log: Some(_), .. } => Work::RunOpen(script.clone()),
+            Action::Run { script, log: None, .. } => Work::Run(script.clone()),
+            Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
+            Action::Read { path } => Work::Read(path.clone()),
+        },
+        directory: case.directory.clone(),
+        limit: step.limit,
+        output_limit: OUTPUT_LIMIT,
+    })
+}
+
+/// How the step's end differs from what the case says; `None` when it does not.
+fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
+    let expected = match step.action {
+        Action::Run { status, .. } => status,
+        Action::Read { .. } | Action::Decode { .. } | Action::Inspect { .. } => 0,
+    };
+    let what = match answer.ended {
+        Ended::Exited(status) if status == expected => return None,
+        Ended::Exited(status) => format!("exit status {status}, and {expected} was expected"),
+        Ended::Signalled(signal) => format!("ended by signal {signal}"),
+        Ended::TimedOut => {
+            format!(
+                "no end within {:.1} s: the step was killed (`limit:` sets another limit)",
+                step.limit.as_secs_f64()
+            )
+        }
+        Ended::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),
+        Ended::Errno(errno) => {
+            let error = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
+            match &step.action {
+                Action::Read { path } => format!("failed to read {path}: {error}"),
+                _ => format!("the shell could not be started: {error}"),
+            }
+        }
+    };
+    Some(format!("{what}{}", excerpt(&answer.stderr)))
+}
+
+/// The end of a step's standard error, for a message.
+pub(super) fn excerpt(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let lines: Vec<&str> = text.lines().collect();
+    let last = &lines[lines.len().saturating_sub(10)..];
+    last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
+}
+
+pub(super) fn trouble(error: SessionError) -> Trouble {
+    match error {
+        SessionError::Stopped(Stop::Panicked(_)) => Trouble::Panic,
+        SessionError::Stopped(Stop::Interrupted) => Trouble::Interrupted,
+        other => Trouble::Machine(other.to_string()),
+    }
+}

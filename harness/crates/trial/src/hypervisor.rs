@@ -1,0 +1,74 @@
+//! A step whose command records while we play the hypervisor.
+
+use std::fs;
+use std::time::Duration;
+
+use camino::Utf8Path;
+
+use super::execute::{Trouble, excerpt, trouble};
+use dtl::{Plan, Symbols, Written};
+use vm::dispatch_log::{Patience, WriteError, Writer};
+use vm::qemu::Outside;
+use vm::{Answer, Pending, Request, Session, SessionError};
+
+/// The guest, and the command that runs in it.
+struct Recording<'s> {
+    session: &'s mut Session,
+    pending: Pending,
+}
+
+impl Patience for Recording<'_> {
+    type Error = SessionError;
+
+    fn wait(&mut self, time: Duration) -> Result<bool, SessionError> {
+        Ok(!self.session.wait(&mut self.pending, time)?)
+    }
+
+    fn has_printed(&self) -> bool {
+        !self.pending.answer().stdout.is_empty()
+    }
+
+    fn settle(&mut self) -> Result<Option<u64>, SessionError> {
+        self.session.settle_during(&mut self.pending)
+    }
+}
+
+/// Start the request's command, write the log as planned, end the command's standard input, and
+/// gather the answer. `map` is the `System.map` of the guest's kernel.
+///
+/// # Errors
+/// What kept the log from being written, or the command from its end.
+pub(super) fn play(
+    session: &mut Session,
+    outside: &mut Outside,
+    request: &Request,
+    plan: &Plan,
+    cpus: u64,
+    map: &Utf8Path,
+) -> Result<(Answer, Written), Trouble> {
+    let text = fs::read_to_string(map).map_err(|error| {
+        Trouble::Machine(format!("failed to read the kernel's symbols in {map}: {error}"))
+    })?;
+    let symbols = Symbols::parse(map, &text);
+    let timebase = session.settle().map_err(trouble)?;
+    let writer = Writer::new::<SessionError>(outside, &symbols, timebase);
+    let writer = writer.map_err(|error| Trouble::Machine(format!("the dispatch trace log: {error}")))?;
+    let pending = session.start(request).map_err(trouble)?;
+    let mut recording = Recording { session, pending };
+    let written = writer.carry_out(plan, cpus, &mut recording);
+    let Recording { session, pending } = recording;
+    match written {
+        Ok(written) => {
+            session.close_input(&pending).map_err(trouble)?;
+            let answer = session.finish(pending).map_err(trouble)?;
+            Ok((answer, written))
+        }
+        Err(WriteError::Guest(error)) => Err(trouble(error)),
+        Err(error @ WriteError::Ended(_)) => {
+            let answer = pending.answer();
+            let said = excerpt(&answer.stderr);
+            Err(Trouble::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.ended)))
+        }
+        Err(error) => Err(Trouble::Machine(format!("the dispatch trace log: {error}"))),
+    }
+}

@@ -1,0 +1,296 @@
+//! What trials boot: each guest with its image and accelerator, made ready once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use super::plan::Trial;
+use crate::case::Case;
+use diagnostic::did_you_mean;
+use golden::Facts;
+use guest::{Guest, GuestName};
+use image::{Builder, GuestImage, ImageError, Userland, plain_name};
+use vm::Session;
+use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError, WantedAccel};
+
+/// How long a probe boot under KVM may take; a boot that works takes a fraction of a second.
+const PROBE_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long a guest may take from QEMU's start to the agent's greeting. A boot takes about a
+/// second; a busy host may need many times that.
+const BOOT_LIMIT: Duration = Duration::from_secs(90);
+
+/// A guest that is ready to boot.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    /// The guest.
+    pub guest: Guest,
+    /// What it boots.
+    pub image: GuestImage,
+    /// What executes its instructions, and why.
+    pub accel: AccelChoice,
+    /// How long a boot may take.
+    pub boot_limit: Duration,
+    /// Config symbols that are `y` or `m` in its kernel.
+    symbols: BTreeSet<String>,
+}
+
+/// All guests of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Lab {
+    benches: BTreeMap<GuestName, Bench>,
+    host_perf: Option<Utf8PathBuf>,
+}
+
+/// What guests are made ready for, besides booting.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs<'t> {
+    trials: &'t [Trial<'t>],
+    userland: Option<&'t Userland>,
+    perf_in_guests: bool,
+    perf_on_host: bool,
+}
+
+impl Lab {
+    /// Build or find the image of each guest and choose its accelerator.
+    ///
+    /// # Errors
+    /// When an image cannot be made, or the wanted accelerator cannot be used.
+    pub fn prepare(
+        builder: &Builder<'_>,
+        guests: &[&Guest],
+        wanted: WantedAccel,
+        needs: Needs<'_>,
+    ) -> Result<Lab, ImageError> {
+        let mut lab = Lab::default();
+        for guest in guests {
+            let image = builder.image(guest)?;
+            let config = image.kernel.config()?;
+            let accel =
+                AccelChoice::make(guest, wanted, || probe(guest, &image)).map_err(ImageError::Other)?;
+            let on = |line: &str| {
+                let (symbol, value) = line.split_once('=')?;
+                (value != "n").then(|| symbol.to_owned())
+            };
+            let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
+            let mut bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
+            for userland in needs.userlands(&bench) {
+                builder.add_userland(guest, &mut bench.image, userland)?;
+            }
+            needs.check_modules(&bench)?;
+            lab.benches.insert(guest.name.clone(), bench);
+        }
+        if needs.host_perf(&lab) {
+            lab.host_perf = Some(builder.host_perf()?);
+        }
+        Ok(lab)
+    }
+
+    /// The perf that runs on the host, of the same source as the guests' kernels; `None` when it was
+    /// made for nothing.
+    pub fn host_perf(&self) -> Option<&Utf8Path> {
+        self.host_perf.as_deref()
+    }
+
+    /// The bench of a guest.
+    ///
+    /// # Panics
+    /// When the lab was not prepared for it: planning and preparing disagree.
+    pub fn bench(&self, guest: &GuestName) -> &Bench {
+        self.benches.get(guest).unwrap_or_else(|| panic!("the lab has no guest {guest}"))
+    }
+
+    /// The same lab with one guest's bench changed.
+    #[must_use]
+    pub fn with_changed(mut self, guest: &GuestName, change: impl FnOnce(&mut Bench)) -> Lab {
+        self.benches.entry(guest.clone()).and_modify(change);
+        self
+    }
+
+    /// All of them, in the order of their names.
+    pub fn benches(&self) -> impl Iterator<Item = &Bench> {
+        self.benches.values()
+    }
+
+    /// Why a trial cannot be run in this lab; `None` when it can.
+    pub fn obstacle(&self, trial: &Trial<'_>) -> Option<String> {
+        let bench = self.bench(&trial.guest.name);
+        let missing = bench.missing_symbols(trial.case);
+        if !missing.is_empty() {
+            return Some(format!("the kernel of guest {} has no {}", trial.guest.name, missing.join(", ")));
+        }
+        if trial.case.requires.tcg && bench.accel.accel != Accel::Tcg {
+            return Some(format!(
+                "guest {} runs under {}, and the case requires tcg: run it with `--accel tcg`",
+                trial.guest.name,
+                bench.accel.accel.name()
+            ));
+        }
+        let perf = bench.image.perf.as_ref().filter(|_| trial.case.requires.perf)?;
+        (!perf.features.libtraceevent)
+            .then(|| format!("perf of guest {} was built without libtraceevent", trial.guest.name))
+    }
+}
+
+impl<'t> Needs<'t> {
+    /// Nothing.
+    pub fn nothing() -> Needs<'static> {
+        Needs { trials: &[], userland: None, perf_in_guests: false, perf_on_host: false }
+    }
+
+    /// perf in all guests.
+    pub fn perf() -> Needs<'static> {
+        Needs { perf_in_guests: true, ..Needs::nothing() }
+    }
+
+    /// What these trials need of their guests, but for those that are skipped for want of something
+    /// else; and perf on the host when one of them needs it in its guest.
+    pub fn of(trials: &'t [Trial<'t>]) -> Needs<'t> {
+        Needs { trials, ..Needs::nothing() }
+    }
+
+    /// What these trials need, and perf in all guests and on the host.
+    pub fn everything(trials: &'t [Trial<'t>]) -> Needs<'t> {
+        Needs { trials, perf_in_guests: true, perf_on_host: true, ..Needs::nothing() }
+    }
+
+    /// This userland in all guests.
+    pub fn userland(userland: &'t Userland) -> Needs<'t> {
+        Needs { userland: Some(userland), ..Needs::nothing() }
+    }
+
+    fn userlands(self, bench: &Bench) -> Vec<Userland> {
+        let mut userlands: Vec<Userland> = self.of_guest(bench).map(|trial| userland(trial.case)).collect();
+        userlands.extend(self.userland.cloned());
+        if self.perf_in_guests {
+            userlands.push(Userland { perf: true, modules: Vec::new() });
+        }
+        userlands
+    }
+
+    /// Whether the steps of trials name modules that are there.
+    fn check_modules(self, bench: &Bench) -> Result<(), ImageError> {
+        for trial in self.of_guest(bench) {
+            let modules = &bench.image.root(&userland(trial.case)).modules;
+            for (step, name) in trial.case.named_modules() {
+                if modules.iter().any(|module| module.name == plain_name(name)) {
+                    continue;
+                }
+                let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+                let help = did_you_mean(name, names.iter().copied())
+                    .unwrap_or_else(|| format!("it has: {}", names.join(", ")));
+                return Err(ImageError::Unfit(format!(
+                    "{}:{}: guest {} has no module `{name}`: {help}",
+                    trial.case.file, step.line, bench.guest.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The trials of a guest that its kernel can have.
+    fn of_guest<'b>(self, bench: &'b Bench) -> impl Iterator<Item = &'t Trial<'t>> + use<'b, 't> {
+        self.trials.iter().filter(|Trial { case, guest }| {
+            guest.name == bench.guest.name && bench.missing_symbols(case).is_empty()
+        })
+    }
+
+    fn host_perf(self, lab: &Lab) -> bool {
+        self.perf_on_host
+            || (!self.trials.is_empty() && lab.benches().any(|bench| bench.image.perf.is_some()))
+    }
+}
+
+/// What a case needs of its guests.
+pub fn userland(case: &Case) -> Userland {
+    Userland { perf: case.requires.perf, modules: case.modules.clone() }
+}
+
+impl Bench {
+    /// What a golden's conditions can ask of the guest.
+    pub fn facts(&self) -> Facts {
+        let config = self.symbols.iter().filter_map(|symbol| symbol.strip_prefix("CONFIG_"));
+        let kvm = (self.accel.accel == Accel::Kvm).then(|| "kvm".to_owned());
+        Facts {
+            arch: self.guest.arch.name.to_owned(),
+            kernel: Facts::version_of(&self.image.kernel.release),
+            config: config.map(str::to_owned).collect(),
+            features: kvm.into_iter().collect(),
+        }
+    }
+
+    /// Start the guest. See [`Machine::start`].
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    ///
+    /// # Panics
+    /// When the lab was prepared without this userland for this guest.
+    pub fn start(
+        &self,
+        userland: &Userland,
+        mode: Mode,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        self.boot(userland, mode, false, logs, console)
+    }
+
+    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    ///
+    /// # Panics
+    /// As [`Bench::start`].
+    pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
+        let shares_memory = case.writes_dispatch_log();
+        self.boot(&userland(case), Mode::Agent, shares_memory, logs, Console::Watched)
+    }
+
+    fn boot(
+        &self,
+        userland: &Userland,
+        mode: Mode,
+        shares_memory: bool,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        let initramfs = &self.image.root(userland).initramfs;
+        let kernel = self.image.kernel.image();
+        let boot = boot(&self.guest, self.accel.accel, &kernel, initramfs, mode);
+        Machine::start(&boot, shares_memory, logs, console)
+    }
+
+    /// The config symbols that the case requires and the kernel does not have.
+    fn missing_symbols<'c>(&self, case: &'c Case) -> Vec<&'c str> {
+        let required = case.requires.symbols.iter().map(String::as_str);
+        required.filter(|symbol| !self.symbols.contains(*symbol)).collect()
+    }
+}
+
+fn boot<'b>(
+    guest: &'b Guest,
+    accel: Accel,
+    kernel: &'b Utf8Path,
+    initramfs: &'b Utf8Path,
+    mode: Mode,
+) -> Boot<'b> {
+    // The socket is the machine's own; this one is a placeholder that it replaces.
+    Boot { guest, accel, kernel, initramfs, socket: Utf8Path::new(""), mode, shared: None }
+}
+
+/// Boot under KVM and see whether the agent answers.
+fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
+    let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
+    let kernel = image.kernel.image();
+    let plain = &image.root(&Userland::default()).initramfs;
+    let boot = boot(guest, Accel::Kvm, &kernel, plain, Mode::Agent);
+    let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
+    let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
+    opened
+        .map(drop)
+        .map_err(|failed| format!("{} {}", failed.error, failed.machine.stderr()).trim().to_owned())
+}

@@ -1,0 +1,172 @@
+//! Goldens that no longer do what they seem to: left behind by edited steps, parts that no guest
+//! ever selects, holes that let much through.
+//!
+//! This module boots nothing and prints nothing.
+
+use crate::case::Case;
+use diagnostic::{Diagnostic, Span};
+use golden::{Condition, Golden, Hole, Node, NodeKind, Relation};
+use guest::Guest;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Faults, each with its place.
+    pub faults: Vec<Diagnostic>,
+    /// Holes that match by a regular expression or match anything, each with its place and text.
+    pub wide_holes: Vec<(Diagnostic, String)>,
+}
+
+/// Look at all goldens of all cases.
+pub fn lint(cases: &[Case], guests: &[Guest]) -> Findings {
+    let mut findings = Findings::default();
+    for case in cases {
+        findings.faults.extend(stale(case));
+        let archs: Vec<&str> = guests.iter().filter(|g| case.runs_on(&g.name)).map(|g| g.arch.name).collect();
+        for golden in goldens(case) {
+            unselected(golden, &golden.nodes, &archs, &mut findings.faults);
+            for (line, pattern) in golden.patterns() {
+                for hole in pattern.holes().filter(|hole| matches!(hole, Hole::Rest | Hole::Regex(_))) {
+                    let place = at_line(golden, line, "a wide hole");
+                    findings.wide_holes.push((place, hole.to_string()));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Goldens whose head says that they were written for other steps, or for another place.
+pub fn stale(case: &Case) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for (at, step) in case.steps.iter().enumerate() {
+        let Some(capture) = &step.capture else { continue };
+        let head = &capture.golden.head;
+        let digest = case.steps_digest(at);
+        let mut check =
+            |found: &Option<String>, expected: &str, message: &str| {
+                if found.as_ref().is_some_and(|found| found != expected) {
+                    let fault = at_line(&capture.golden, 1, message);
+                    faults.push(fault.with_help(
+                        "read the golden; when it is right, `goldtrace bless` renews its first line",
+                    ));
+                }
+            };
+        check(&head.steps, &digest, "the case's steps have changed since this golden was written");
+        check(&head.case, case.id.as_str(), "this golden was written for another case");
+        check(&head.capture, &capture.name, "this golden was written for another capture");
+    }
+    faults
+}
+
+fn goldens(case: &Case) -> impl Iterator<Item = &Golden> {
+    case.steps.iter().filter_map(|step| Some(&step.capture.as_ref()?.golden))
+}
+
+fn at_line(golden: &Golden, line: usize, message: &str) -> Diagnostic {
+    let text = golden.text.line(line);
+    Diagnostic {
+        file: golden.file.clone(),
+        span: Span { line, column: 1, width: text.chars().count().max(1) },
+        message: message.to_owned(),
+        help: None,
+        source_line: text.to_owned(),
+    }
+}
+
+/// Parts under conditions that hold on none of the case's guests, whatever their kernels.
+fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], faults: &mut Vec<Diagnostic>) {
+    for node in nodes {
+        match &node.kind {
+            NodeKind::If { condition, then, otherwise } => {
+                let verdicts: Vec<Option<bool>> = archs.iter().map(|arch| on_arch(condition, arch)).collect();
+                let help = format!("the case runs on {}", archs.join(", "));
+                if verdicts.iter().all(|verdict| *verdict == Some(false)) {
+                    let fault = at_line(golden, node.line, "no guest of the case ever selects this part");
+                    faults.push(fault.with_help(help.clone()));
+                }
+                if otherwise.is_some() && verdicts.iter().all(|verdict| *verdict == Some(true)) {
+                    let fault = at_line(
+                        golden,
+                        node.line,
+                        "no guest of the case ever selects the `else` of this part",
+                    );
+                    faults.push(fault.with_help(help));
+                }
+                // Inside, only the guests that may get there count.
+                let may = |wanted: bool| -> Vec<&str> {
+                    archs
+                        .iter()
+                        .zip(&verdicts)
+                        .filter(|(_, v)| **v != Some(!wanted))
+                        .map(|(a, _)| *a)
+                        .collect()
+                };
+                let (yes, no) = (may(true), may(false));
+                if !yes.is_empty() {
+                    unselected(golden, then, &yes, faults);
+                }
+                if !no.is_empty() {
+                    unselected(golden, otherwise.as_deref().unwrap_or_default(), &no, faults);
+                }
+            }
+            NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => {
+                unselected(golden, block, archs, faults);
+            }
+            NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any { .. } | NodeKind::Absent(_) => {}
+        }
+    }
+}
+
+/// Whether parts come to `decisive` because one of them does, or to the other value because all do.
+fn decided(parts: &[Condition], arch: &str, decisive: bool) -> Option<bool> {
+    let verdicts: Vec<Option<bool>> = parts.iter().map(|part| on_arch(part, arch)).collect();
+    if verdicts.contains(&Some(decisive)) {
+        Some(decisive)
+    } else if verdicts.contains(&None) {
+        None
+    } else {
+        Some(!decisive)
+    }
+}
+
+/// Whether a condition holds on an architecture; `None` when that depends on the kernel.
+fn on_arch(condition: &Condition, arch: &str) -> Option<bool> {
+    match condition {
+        Condition::Any(parts) => decided(parts, arch, true),
+        Condition::All(parts) => decided(parts, arch, false),
+        Condition::Not(inner) => on_arch(inner, arch).map(|holds| !holds),
+        Condition::Arch(name) => Some(name == arch),
+        // A version that is at least nothing always holds.
+        Condition::Kernel(Relation::AtLeast, version) if version.iter().all(|part| *part == 0) => Some(true),
+        Condition::Kernel(..) | Condition::Config(_) | Condition::Feature(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use camino::Utf8Path;
+
+    use super::*;
+
+    fn faults(body: &str, archs: &[&str]) -> Vec<usize> {
+        let golden =
+            Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{body}").as_bytes()).expect("valid");
+        let mut faults = Vec::new();
+        unselected(&golden, &golden.nodes, archs, &mut faults);
+        faults.iter().map(|fault| fault.span.line).collect()
+    }
+
+    #[test]
+    fn parts_that_no_guest_selects_are_found() {
+        let both = ["ppc64le", "x86_64"];
+        assert_eq!(faults("#@ if arch == ppc64le\na\n#@ end\n", &["x86_64"]), [2]);
+        assert_eq!(faults("#@ if arch == ppc64le\na\n#@ end\n", &both), [0_usize; 0]);
+        assert_eq!(faults("#@ if arch == x86_64 || config.A\na\n#@ else\nb\n#@ end\n", &["x86_64"]), [2]);
+        assert_eq!(
+            faults("#@ if arch == x86_64 && kernel > 7\na\n#@ else\nb\n#@ end\n", &both),
+            [0_usize; 0]
+        );
+        assert_eq!(faults("#@ if arch == x86_64\n#@ if arch == ppc64le\na\n#@ end\n#@ end\n", &both), [3]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Which trials are run.
+
+use std::fmt;
+
+use crate::case::Case;
+use diagnostic::did_you_mean;
+use guest::Guest;
+
+/// One case on one guest.
+#[derive(Debug, Clone, Copy)]
+pub struct Trial<'p> {
+    /// The case.
+    pub case: &'p Case,
+    /// The guest.
+    pub guest: &'p Guest,
+}
+
+impl fmt::Display for Trial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}@{}", self.case.id, self.guest.name))
+    }
+}
+
+/// The trials of a run, in order.
+#[derive(Debug, Clone)]
+pub struct Plan<'p> {
+    /// The trials.
+    pub trials: Vec<Trial<'p>>,
+}
+
+/// A filter that selects no trial.
+#[derive(Debug, thiserror::Error)]
+#[error("no trial matches `{filter}`{}", help.as_ref().map(|h| format!(": {h}")).unwrap_or_default())]
+pub struct NoMatch {
+    /// The filter.
+    pub filter: String,
+    /// Advice.
+    pub help: Option<String>,
+}
+
+impl<'p> Plan<'p> {
+    /// The trials of `cases` on `guests` whose name contains one of `filters`; all without filters.
+    ///
+    /// # Errors
+    /// When one of the filters selects nothing: a run that tests nothing must not look good.
+    pub fn make(cases: &'p [Case], guests: &[&'p Guest], filters: &[String]) -> Result<Plan<'p>, NoMatch> {
+        let all: Vec<Trial<'p>> = cases
+            .iter()
+            .flat_map(|case| {
+                let guests = guests.iter().filter(|guest| case.runs_on(&guest.name));
+                guests.map(move |guest| Trial { case, guest })
+            })
+            .collect();
+        for filter in filters {
+            if !all.iter().any(|trial| selects(filter, trial)) {
+                let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+                let parts = names.iter().flat_map(|name| {
+                    std::iter::once(name.as_str()).chain(name.split('@')).chain(name.split(['/', '@']))
+                });
+                return Err(NoMatch { filter: filter.clone(), help: did_you_mean(filter, parts) });
+            }
+        }
+        let chosen =
+            |trial: &Trial<'_>| filters.is_empty() || filters.iter().any(|filter| selects(filter, trial));
+        Ok(Plan { trials: all.into_iter().filter(chosen).collect() })
+    }
+
+    /// The guests that the plan needs, each once.
+    pub fn guests(&self) -> Vec<&'p Guest> {
+        let mut guests: Vec<&Guest> = Vec::new();
+        for trial in &self.trials {
+            if !guests.iter().any(|guest| guest.name == trial.guest.name) {
+                guests.push(trial.guest);
+            }
+        }
+        guests
+    }
+}
+
+fn selects(filter: &str, trial: &Trial<'_>) -> bool {
+    trial.to_string().contains(filter)
+}

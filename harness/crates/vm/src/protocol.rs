@@ -1,0 +1,201 @@
+//! Frames: what travels over the agent's port. All integers are little-endian.
+
+use std::io::{self, Read};
+
+const MAGIC: u32 = 0x3141_5447;
+const HEADER: usize = 24;
+const PAYLOAD_MAX: u32 = 1 << 20;
+
+/// The version of the protocol that this host speaks.
+pub const PROTOCOL_VERSION: u32 = 2;
+
+/// What a frame is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Host to guest: run a shell script.
+    Run,
+    /// Host to guest: read a file.
+    Read,
+    /// Host to guest: power off.
+    End,
+    /// Host to guest: run a shell script whose standard input stays open.
+    RunOpen,
+    /// Host to guest: end the standard input of that script.
+    Close,
+    /// Host to guest: run on every CPU once.
+    Settle,
+    /// Guest to host, once: the agent is there.
+    Ready,
+    /// Guest to host: bytes of the request's standard output.
+    Stdout,
+    /// Guest to host: bytes of the request's standard error.
+    Stderr,
+    /// Guest to host: the request has ended.
+    Done,
+    /// Guest to host: the agent has run on every CPU; the timebase after that.
+    Settled,
+}
+
+const KINDS: [(u32, Kind); 11] = [
+    (1, Kind::Run),
+    (2, Kind::Read),
+    (3, Kind::End),
+    (4, Kind::RunOpen),
+    (5, Kind::Close),
+    (6, Kind::Settle),
+    (0x81, Kind::Ready),
+    (0x82, Kind::Stdout),
+    (0x83, Kind::Stderr),
+    (0x84, Kind::Done),
+    (0x85, Kind::Settled),
+];
+
+/// One frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What it is for.
+    pub kind: Kind,
+    /// The request that it belongs to; 0 for [`Kind::Ready`].
+    pub nonce: u64,
+    /// Its content.
+    pub payload: Vec<u8>,
+}
+
+/// Why no frame could be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The bytes are not the protocol's.
+    #[error("the agent's port carried {0}, which is not the protocol")]
+    Malformed(String),
+    /// The port cannot be read, or ended inside a frame.
+    #[error("the agent's port failed: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl Frame {
+    /// The frame as it travels.
+    ///
+    /// # Panics
+    /// When the payload is larger than 1 MiB; callers check what users can make large.
+    pub fn encode(&self) -> Vec<u8> {
+        let length = u32::try_from(self.payload.len()).ok().filter(|n| *n <= PAYLOAD_MAX);
+        let length = length.expect("a payload fits in a frame");
+        let code = KINDS.iter().find(|(_, kind)| *kind == self.kind).expect("every kind has a code").0;
+        let mut bytes = Vec::with_capacity(HEADER + self.payload.len());
+        bytes.extend(MAGIC.to_le_bytes());
+        bytes.extend(code.to_le_bytes());
+        bytes.extend(self.nonce.to_le_bytes());
+        bytes.extend(length.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(&self.payload);
+        bytes
+    }
+
+    /// The largest payload in bytes.
+    pub fn payload_max() -> usize {
+        PAYLOAD_MAX as usize
+    }
+
+    /// Read the next frame; `None` at the port's end.
+    ///
+    /// # Errors
+    /// See [`FrameError`].
+    pub fn read(from: &mut impl Read) -> Result<Option<Frame>, FrameError> {
+        let mut header = [0; HEADER];
+        if from.read(&mut header[..1])? == 0 {
+            return Ok(None);
+        }
+        from.read_exact(&mut header[1..])?;
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        if word(0) != MAGIC {
+            return Err(FrameError::Malformed(format!("{:02x?} where a frame begins", &header[..4])));
+        }
+        let code = word(4);
+        let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == code) else {
+            return Err(FrameError::Malformed(format!("a frame of the unknown type {code:#x}")));
+        };
+        let length = word(16);
+        if length > PAYLOAD_MAX {
+            return Err(FrameError::Malformed(format!("a frame of {length} bytes")));
+        }
+        let nonce = u64::from_le_bytes(header[8..16].try_into().expect("eight bytes"));
+        let mut payload = vec![0; length as usize];
+        from.read_exact(&mut payload)?;
+        Ok(Some(Frame { kind: *kind, nonce, payload }))
+    }
+}
+
+/// The payload of [`Kind::Ready`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ready {
+    /// The protocol that the agent speaks.
+    pub version: u32,
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// `uname -r`.
+    pub release: String,
+}
+
+impl Ready {
+    /// Read the payload.
+    ///
+    /// # Errors
+    /// When it is too short or no text.
+    pub fn parse(payload: &[u8]) -> Result<Ready, FrameError> {
+        let malformed = || FrameError::Malformed("a malformed greeting".to_owned());
+        let (head, release) = payload.split_at_checked(8).ok_or_else(malformed)?;
+        let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
+        let release = std::str::from_utf8(release).map_err(|_| malformed())?.to_owned();
+        Ok(Ready { version: word(0), cpus: word(4), release })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn encode_and_read_are_inverse(
+            code in 0..KINDS.len(), nonce: u64, payload in proptest::collection::vec(any::<u8>(), 0..300)
+        ) {
+            let frame = Frame { kind: KINDS[code].1, nonce, payload };
+            let bytes = frame.encode();
+            let mut rest = bytes.as_slice();
+            prop_assert_eq!(Frame::read(&mut rest).expect("valid"), Some(frame));
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn any_bytes_are_a_frame_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = Frame::read(&mut bytes.as_slice());
+        }
+    }
+
+    #[test]
+    fn a_cut_frame_is_an_error_and_not_an_end() {
+        let bytes = Frame { kind: Kind::Done, nonce: 1, payload: vec![1, 2, 3] }.encode();
+        for cut in 1..bytes.len() {
+            assert!(Frame::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");
+        }
+        assert!(Frame::read(&mut &bytes[..0]).expect("an end").is_none());
+    }
+
+    #[test]
+    fn the_header_is_that_of_protocol_h() {
+        let text = include_str!("../../../../guests/agent/protocol.h");
+        assert!(text.contains(&format!("#define FRAME_MAGIC 0x{MAGIC:08x}u")));
+        assert!(text.contains(&format!("#define FRAME_HEADER {HEADER}\n")));
+        assert!(text.contains(&format!("#define PROTOCOL_VERSION {PROTOCOL_VERSION}\n")));
+        for (code, kind) in KINDS {
+            let line = format!("FRAME_{} = ", format!("{kind:?}").to_uppercase());
+            let rest = &text[text.find(&line).expect("a code for each kind") + line.len()..];
+            let digits = rest.split(',').next().expect("a value").trim();
+            let value =
+                digits.strip_prefix("0x").map_or_else(|| digits.parse(), |hex| u32::from_str_radix(hex, 16));
+            assert_eq!(value.expect("a number"), code, "{kind:?}");
+        }
+    }
+}

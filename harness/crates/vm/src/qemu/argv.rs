@@ -1,0 +1,278 @@
+//! QEMU's arguments.
+
+use camino::Utf8Path;
+
+use super::accel::Accel;
+use guest::{Guest, Quirk};
+
+/// The name of the agent's virtio-serial port, as `guests/agent/agent.h` has it.
+pub const AGENT_PORT: &str = "goldtrace.agent";
+
+/// What a guest is booted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The agent answers requests.
+    Agent,
+    /// A shell on the console.
+    Shell,
+    /// Nothing: QEMU stops before the first instruction and opens its monitor where the agent's
+    /// port would be.
+    Stopped,
+}
+
+/// One start of a guest.
+#[derive(Debug, Clone, Copy)]
+pub struct Boot<'a> {
+    /// Which guest.
+    pub guest: &'a Guest,
+    /// What executes its instructions.
+    pub accel: Accel,
+    /// The kernel's image.
+    pub kernel: &'a Utf8Path,
+    /// The initramfs.
+    pub initramfs: &'a Utf8Path,
+    /// A socket that we listen on and QEMU connects to, for the agent's port.
+    pub socket: &'a Utf8Path,
+    /// What for.
+    pub mode: Mode,
+    /// What the guest shares with the host; `None` when it keeps its memory to itself.
+    pub shared: Option<Shared<'a>>,
+}
+
+/// How a guest's memory and processors are reached from the outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a> {
+    /// The file that is the guest's memory, of its size.
+    pub ram: &'a Utf8Path,
+    /// A socket that we listen on and QEMU connects to, for its monitor.
+    pub monitor: &'a Utf8Path,
+}
+
+/// The words after the program's name. The console is QEMU's standard input and output.
+pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
+    let Boot { guest, accel, kernel, initramfs, socket, mode, shared } = boot;
+    let spec = &guest.qemu;
+    let own = accel.spec(guest);
+    let mut machine = with_options(&spec.machine, &own.machine);
+    if shared.is_some() {
+        machine.push_str(",memory-backend=ram");
+    }
+    let accel_options = with_options(accel.name(), &own.options);
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+    // No default devices, so no network; no configuration of the user's; a guest that resets ends.
+    add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    add(&["-machine", &machine, "-accel", &accel_options, "-cpu", &own.cpu]);
+    add(&["-smp", &guest.cpus.to_string(), "-m", &format!("{}M", guest.memory_mib)]);
+    for quirk in spec.arguments.iter().chain(&own.arguments) {
+        add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
+    if let Some(Shared { ram, monitor }) = shared {
+        let (size, ram) = (guest.memory_mib, option_value(ram.as_str()));
+        add(&["-object", &format!("memory-backend-file,id=ram,size={size}M,share=on,mem-path={ram}")]);
+        add(&["-chardev", &format!("socket,id=monitor,path={}", option_value(monitor.as_str()))]);
+        add(&["-mon", "chardev=monitor,mode=control"]);
+    }
+    let channel = format!("socket,id=agent,path={}", option_value(socket.as_str()));
+    if *mode == Mode::Stopped {
+        add(&["-S", "-chardev", &channel, "-mon", "chardev=agent,mode=control"]);
+    } else {
+        add(&["-device", "virtio-serial-pci,max_ports=2"]);
+        if *mode == Mode::Agent {
+            add(&["-chardev", &channel]);
+            add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
+        }
+    }
+    add(&["-kernel", kernel.as_str(), "-initrd", initramfs.as_str()]);
+    add(&["-append", &kernel_command_line(guest, *accel, *mode)]);
+    words
+}
+
+/// `base,option,option...`
+fn with_options(base: &str, quirks: &[Quirk]) -> String {
+    quirks
+        .iter()
+        .flat_map(|quirk| &quirk.set)
+        .fold(base.to_owned(), |text, option| format!("{text},{option}"))
+}
+
+/// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and
+/// worse, so that a splat is seen; in a shell, everything.
+fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
+    let mut words =
+        vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
+    match mode {
+        Mode::Shell => words.push("goldtrace.mode=shell".to_owned()),
+        Mode::Agent | Mode::Stopped => words.push("loglevel=5".to_owned()),
+    }
+    for quirk in guest.kernel.arguments.iter().chain(&accel.spec(guest).kernel_arguments) {
+        words.extend(quirk.set.iter().cloned());
+    }
+    words.join(" ")
+}
+
+/// A value inside an option list: QEMU ends a value at a comma, and reads two as one.
+fn option_value(text: &str) -> String {
+    text.replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use guest::Project;
+    use guest::load_all;
+
+    fn shown(name: &str, accel: Accel, mode: Mode) -> String {
+        let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the workspace");
+        let guests = load_all(&Project::at(root).expect("a project")).expect("valid guests");
+        let guest = guests.iter().find(|g| g.name.as_str() == name).expect("the guest");
+        let words = arguments(&Boot {
+            guest,
+            accel,
+            kernel: Utf8Path::new("/cache/kernel"),
+            initramfs: Utf8Path::new("/cache/initramfs.cpio"),
+            socket: Utf8Path::new("/tmp/a,b/agent"),
+            mode,
+            shared: None,
+        });
+        words.iter().fold(String::new(), |text, word| {
+            let gap = if text.is_empty() {
+                ""
+            } else if word.starts_with('-') {
+                "\n"
+            } else {
+                " "
+            };
+            format!("{text}{gap}{word}")
+        })
+    }
+
+    fn check(name: &str, accel: Accel, mode: Mode, expected: &Expect) {
+        expected.assert_eq(&shown(name, accel, mode));
+    }
+
+    #[test]
+    fn ppc64le() {
+        check(
+            "ppc64le",
+            Accel::Tcg,
+            Mode::Agent,
+            &expect![[r#"
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine pseries,x-vof=on,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
+                -accel tcg,thread=single
+                -cpu power9
+                -smp 2
+                -m 256M
+                -prom-env goldtrace=1
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -device virtserialport,chardev=agent,name=goldtrace.agent
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
+        );
+    }
+
+    #[test]
+    fn x86_64() {
+        check(
+            "x86_64",
+            Accel::Tcg,
+            Mode::Agent,
+            &expect![[r#"
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+                -accel tcg,thread=single
+                -cpu max,-arat,-erms
+                -smp 2
+                -m 256M
+                -bios qboot.rom
+                -global hpet.msi=on
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -device virtserialport,chardev=agent,name=goldtrace.agent
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+        );
+    }
+
+    #[test]
+    fn x86_64_under_kvm_has_no_tcg_workaround() {
+        check(
+            "x86_64",
+            Accel::Kvm,
+            Mode::Agent,
+            &expect![[r#"
+            -nodefaults
+            -no-user-config
+            -no-reboot
+            -display none
+            -machine q35
+            -accel kvm
+            -cpu host
+            -smp 2
+            -m 256M
+            -bios qboot.rom
+            -chardev stdio,id=console,signal=off
+            -serial chardev:console
+            -device virtio-serial-pci,max_ports=2
+            -chardev socket,id=agent,path=/tmp/a,,b/agent
+            -device virtserialport,chardev=agent,name=goldtrace.agent
+            -kernel /cache/kernel
+            -initrd /cache/initramfs.cpio
+            -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd"#]],
+        );
+    }
+
+    #[test]
+    fn a_shell_has_no_agent_port() {
+        check(
+            "x86_64",
+            Accel::Tcg,
+            Mode::Shell,
+            &expect![[r#"
+                -nodefaults
+                -no-user-config
+                -no-reboot
+                -display none
+                -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
+                -accel tcg,thread=single
+                -cpu max,-arat,-erms
+                -smp 2
+                -m 256M
+                -bios qboot.rom
+                -global hpet.msi=on
+                -chardev stdio,id=console,signal=off
+                -serial chardev:console
+                -device virtio-serial-pci,max_ports=2
+                -kernel /cache/kernel
+                -initrd /cache/initramfs.cpio
+                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+        );
+    }
+
+    #[test]
+    fn no_guest_has_a_network_device() {
+        for name in ["ppc64le", "x86_64"] {
+            let words = shown(name, Accel::Tcg, Mode::Agent);
+            for word in ["-nic", "-net", "virtio-net", "e1000", "user,"] {
+                assert!(!words.contains(word), "{name}: {word}");
+            }
+        }
+    }
+}

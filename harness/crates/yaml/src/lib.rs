@@ -1,0 +1,14 @@
+//! Strict reading of the project's YAML files.
+//!
+//! [`Document`] holds one parsed file and can tell the line and column of every key and value in
+//! it. [`Reader`] walks a document, takes typed values out of it and collects a [`Diagnostic`](diagnostic::Diagnostic) for
+//! everything that is not as it should be, so that a user sees all faults of a file at once.
+//!
+//! This module knows nothing of cases or guests, and it is the only one that touches serde_yaml.
+
+mod document;
+mod place;
+mod reader;
+
+pub use document::{Document, Node};
+pub use reader::{Fields, Reader};
