@@ -10,7 +10,7 @@ use super::{median, spread};
 use vm::Session;
 use image::{Refresh, Userland};
 use vm::qemu::{Console, Event, Mode};
-use trial::{self, Lab, Needs};
+use trial::{self, PreparedGuests, Needs};
 
 #[derive(Debug, Args)]
 pub(super) struct BootBench {
@@ -35,7 +35,7 @@ impl BootBench {
         let guests = self.guests.choose(&inputs.guests)?;
         let userland = Userland { perf: self.perf, modules: Vec::new() };
         let needs = if self.perf { Needs::perf() } else { Needs::nothing() };
-        let lab = self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, needs)?;
+        let lab = self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, needs)?;
         anstream::println!(
             "{} boots each, one at a time; seconds from QEMU's start: median (min, max)",
             self.boots
@@ -60,11 +60,11 @@ impl BootBench {
     }
 }
 
-fn bench<'l>(lab: &'l Lab, guest: &guest::Guest) -> &'l run::Bench {
-    lab.bench(&guest.name)
+fn bench<'l>(lab: &'l PreparedGuests, guest: &guest::Guest) -> &'l trial::PreparedGuest {
+    lab.guest(&guest.name)
 }
 
-fn boot(lab: &Lab, guest: &guest::Guest, userland: &Userland) -> Result<Duration, Stop> {
+fn boot(lab: &PreparedGuests, guest: &guest::Guest, userland: &Userland) -> Result<Duration, Stop> {
     let bench = bench(lab, guest);
     let logs = Logs::new()?;
     let machine = bench
@@ -81,7 +81,7 @@ fn boot(lab: &Lab, guest: &guest::Guest, userland: &Userland) -> Result<Duration
 }
 
 /// Until QEMU, stopped before the guest's first instruction, greets on its monitor.
-fn bare_start(lab: &Lab, guest: &guest::Guest) -> Result<Duration, Stop> {
+fn bare_start(lab: &PreparedGuests, guest: &guest::Guest) -> Result<Duration, Stop> {
     let logs = Logs::new()?;
     let mut machine = bench(lab, guest)
         .start(&Userland::default(), Mode::Stopped, logs.path(), Console::Watched)

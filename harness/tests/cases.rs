@@ -12,7 +12,7 @@ use guest::{self, Guest, GuestName};
 use image::{Builder, Refresh, SourcesFile, Store, Userland};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use trial::case::{self, Case, MissingGolden};
-use trial::{self, Lab, Needs, Outcome, RunDir, run_one};
+use trial::{self, Needs, Outcome, PreparedGuests, RunDir, run_one};
 use vm::process::interrupt;
 use vm::qemu::WantedAccel;
 
@@ -24,7 +24,7 @@ struct Shared {
     cases: Vec<Case>,
     /// By guest and by what is in it: perf and modules are made when the first trial that needs them
     /// comes.
-    labs: BTreeMap<(GuestName, Userland), OnceLock<Result<Lab, String>>>,
+    prepared: BTreeMap<(GuestName, Userland), OnceLock<Result<PreparedGuests, String>>>,
     dir: OnceLock<Result<RunDir, String>>,
     progress: Progress,
     /// Images are made one after the other: each make uses all CPUs.
@@ -67,13 +67,13 @@ impl Shared {
         let sources = SourcesFile::load(&project)?;
         let cases = case::load_all(&project, &names, MissingGolden::IsAFault)?;
         let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), trial::userland(case)));
-        let labs = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
+        let prepared = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
         Ok(Shared {
             project,
             guests,
             sources,
             cases,
-            labs,
+            prepared,
             dir: OnceLock::new(),
             progress: Progress::to_stderr(),
             building: Mutex::new(()),
@@ -83,10 +83,10 @@ impl Shared {
     fn run(&self, case: usize, guest: usize) -> Result<Completion, Failed> {
         let trial = trial::Trial { case: &self.cases[case], guest: &self.guests[guest] };
         let key = (trial.guest.name.clone(), trial::userland(trial.case));
-        let lab = self.labs[&key].get_or_init(|| self.lab(trial.guest, &key.1)).as_ref()?;
+        let prepared = self.prepared[&key].get_or_init(|| self.prepare(trial.guest, &key.1)).as_ref()?;
         let dir =
             self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
-        let finished = run_one(&trial, lab, dir);
+        let finished = run_one(&trial, prepared, dir);
         match &finished.outcome {
             Outcome::Pass | Outcome::Xfail(_) => Ok(Completion::Completed),
             Outcome::Skip(why) => Ok(Completion::ignored_with(why)),
@@ -101,8 +101,8 @@ impl Shared {
         }
     }
 
-    /// A lab for the guest's trials that need this userland.
-    fn lab(&self, guest: &Guest, userland: &Userland) -> Result<Lab, String> {
+    /// What is booted for the guest's trials that need this userland.
+    fn prepare(&self, guest: &Guest, userland: &Userland) -> Result<PreparedGuests, String> {
         let _one = self.building.lock().map_err(|_| "an earlier build panicked")?;
         let store = Store::open_default().map_err(|e| e.to_string())?;
         let builder = Builder::new(
@@ -120,7 +120,8 @@ impl Shared {
             .map(|case| trial::Trial { case, guest })
             .collect();
         let needs = Needs::of(&trials);
-        let lab = builder.and_then(|builder| Lab::prepare(&builder, &[guest], WantedAccel::Auto, needs));
-        lab.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
+        let prepared =
+            builder.and_then(|builder| PreparedGuests::prepare(&builder, &[guest], WantedAccel::Auto, needs));
+        prepared.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{TestProject, lab};
+use support::{TestProject, prepared};
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 
@@ -76,7 +76,7 @@ fn a_command_line_that_asks_for_what_is_not_there_is_refused() {
 
 #[test]
 fn statuses_tell_a_pass_from_a_failure_from_an_error() {
-    lab();
+    prepared();
     let pass = TestProject::new(CASE, &[("out", "right\n")]);
     let (status, text) = output(&pass, &["run", "--guest", "x86_64"]);
     assert_eq!(status, 0, "{text}");
@@ -139,7 +139,7 @@ struct Waiting {
 
 impl Waiting {
     fn start(more: &[&str]) -> Waiting {
-        lab();
+        prepared();
         let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    limit: 2min\n    capture: out\n";
         let project = TestProject::new(case, &[("out", "")]);
         let child = goldtrace(&project, &[&["run", "--guest", "x86_64"], more].concat())
@@ -214,7 +214,7 @@ fn an_interrupted_goldtrace_says_so_and_leaves_no_qemu() {
 
 #[test]
 fn a_shell_takes_commands_from_a_pipe() {
-    lab();
+    prepared();
     let project = TestProject::new(CASE, &[("out", "right\n")]);
     let mut child = goldtrace(&project, &["shell", "--guest", "ppc64le"])
         .stdin(Stdio::piped())
@@ -244,7 +244,7 @@ fn by_hand(project: &TestProject, arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_golden_is_written_from_the_last_run_and_only_when_it_must_change() {
-    lab();
+    prepared();
     let case = "title: T\nguests: [x86_64]\nsteps:\n  - run: echo right; cat /proc/version > /dev/null\n    capture: out\n";
     let project = TestProject::new(case, &[("out", "wrong\n")]);
     let (status, text) = by_hand(&project, &["bless"]);
@@ -279,7 +279,7 @@ fn a_golden_is_written_from_the_last_run_and_only_when_it_must_change() {
 
 #[test]
 fn nothing_is_blessed_after_an_error_or_a_complaint() {
-    lab();
+    prepared();
     for (script, why) in [
         ("echo a; exit 3", "the trial was an error: exit status 3"),
         ("echo a; echo '<4>BUG: made up' > /dev/kmsg", "the kernel complained: BUG: made up"),
@@ -295,7 +295,7 @@ fn nothing_is_blessed_after_an_error_or_a_complaint() {
 
 #[test]
 fn a_missing_golden_is_written_by_a_run_that_blesses() {
-    lab();
+    prepared();
     let project =
         TestProject::new("title: T\nguests: [ppc64le]\nsteps:\n  - run: uname -m\n    capture: out\n", &[]);
     assert_refused(&project, &["run"], &["out.golden` cannot be read", "goldtrace run --bless"]);

@@ -5,8 +5,8 @@ mod support;
 use std::time::Duration;
 
 use guest::{GuestName, Quirk};
-use support::{TestProject, lab, shown};
-use trial::{Bench, Finished, Lab, Outcome};
+use support::{TestProject, prepared, shown};
+use trial::{Outcome, PreparedGuest, PreparedGuests, TrialResult};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
 
@@ -16,17 +16,17 @@ fn script(script: &str, limit: &str) -> String {
     format!("title: T\nsteps:\n  - run: |\n{body}    limit: {limit}\n    capture: out\n")
 }
 
-fn run_script(text: &str, golden: &str, guest: &str) -> (Finished, TestProject) {
+fn run_script(text: &str, golden: &str, guest: &str) -> (TrialResult, TestProject) {
     let project = TestProject::new(&script(text, "20s"), &[("out", golden)]);
-    (project.run(guest, lab()), project)
+    (project.run(guest, prepared()), project)
 }
 
-fn changed(guest: &str, change: impl FnOnce(&mut Bench)) -> Lab {
-    lab().clone().with_changed(&GuestName::new(guest), change)
+fn changed(guest: &str, change: impl FnOnce(&mut PreparedGuest)) -> PreparedGuests {
+    prepared().clone().with_changed(&GuestName::new(guest), change)
 }
 
 #[track_caller]
-fn assert_error(finished: &Finished, parts: &[&str]) {
+fn assert_error(finished: &TrialResult, parts: &[&str]) {
     let text = shown(finished);
     assert!(matches!(finished.outcome, Outcome::Error(_)), "{text}");
     for part in parts {
@@ -35,7 +35,7 @@ fn assert_error(finished: &Finished, parts: &[&str]) {
 }
 
 #[track_caller]
-fn assert_fail(finished: &Finished, parts: &[&str]) {
+fn assert_fail(finished: &TrialResult, parts: &[&str]) {
     let text = shown(finished);
     assert!(matches!(finished.outcome, Outcome::Fail(_)), "{text}");
     for part in parts {
@@ -77,7 +77,7 @@ fn a_complaint_fails_a_trial_whose_captures_are_right() {
 #[test]
 fn a_step_that_hangs_is_killed_at_its_limit() {
     let project = TestProject::new(&script("echo begun >&2\nsleep 1000", "1s"), &[("out", "")]);
-    let finished = project.run("x86_64", lab());
+    let finished = project.run("x86_64", prepared());
     assert_error(
         &finished,
         &["no end within 1.0 s", "stderr: begun", "cases/t/case.yaml:3: echo begun >&2 ..."],
@@ -144,7 +144,7 @@ fn another_exit_status_is_an_error_with_the_steps_words() {
 fn a_file_that_is_not_there_is_an_error() {
     let project =
         TestProject::new("title: T\nsteps:\n  - read: absent/hist\n    capture: out\n", &[("out", "")]);
-    let finished = project.run("ppc64le", lab());
+    let finished = project.run("ppc64le", prepared());
     assert_error(
         &finished,
         &["failed to read absent/hist: No such file or directory", "cases/t/case.yaml:3"],
@@ -161,29 +161,29 @@ fn a_guest_that_ends_in_the_middle_is_an_error() {
 
 #[test]
 fn a_missing_qemu_is_an_error_that_names_its_package() {
-    let lab = changed("x86_64", |bench| bench.guest.qemu.binary = "qemu-system-absent".to_owned());
+    let prepared = changed("x86_64", |ready| ready.guest.qemu.binary = "qemu-system-absent".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
     assert_error(
-        &project.run("x86_64", &lab),
+        &project.run("x86_64", &prepared),
         &["no program qemu-system-absent", "qemu-system-x86", "ci/bootstrap"],
     );
 }
 
 #[test]
 fn a_qemu_that_exits_at_once_is_shown_with_its_command_and_words() {
-    let lab = changed("x86_64", |bench| bench.guest.qemu.machine = "no-such-machine".to_owned());
+    let prepared = changed("x86_64", |ready| ready.guest.qemu.machine = "no-such-machine".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
     assert_error(
-        &project.run("x86_64", &lab),
+        &project.run("x86_64", &prepared),
         &["QEMU ended with exit status: 1", "unsupported machine type", "-machine 'no-such-machine,"],
     );
 }
 
-fn with_argument(guest: &str, word: &str, limit: u64) -> Lab {
+fn with_argument(guest: &str, word: &str, limit: u64) -> PreparedGuests {
     let quirk = Quirk { set: vec![word.to_owned()], why: "a test".to_owned() };
-    changed(guest, |bench| {
-        bench.guest.kernel.arguments.push(quirk);
-        bench.boot_limit = Duration::from_secs(limit);
+    changed(guest, |ready| {
+        ready.guest.kernel.arguments.push(quirk);
+        ready.boot_limit = Duration::from_secs(limit);
     })
 }
 
@@ -211,15 +211,15 @@ fn a_guest_that_never_reaches_the_agent_is_given_up() {
 
 #[test]
 fn a_kernel_that_is_not_the_built_one_is_noticed() {
-    let lab = changed("x86_64", |bench| bench.image.kernel.release = "0.0-other".to_owned());
+    let prepared = changed("x86_64", |ready| ready.image.kernel.release = "0.0-other".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-    assert_error(&project.run("x86_64", &lab), &["and 0.0-other was to be booted"]);
+    assert_error(&project.run("x86_64", &prepared), &["and 0.0-other was to be booted"]);
 }
 
 #[test]
 fn a_case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
     let case = format!("requires: [CONFIG_NO_SUCH_THING]\n{}", script("true", "5s"));
-    let finished = TestProject::new(&case, &[("out", "")]).run("x86_64", lab());
+    let finished = TestProject::new(&case, &[("out", "")]).run("x86_64", prepared());
     let text = shown(&finished);
     assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
     assert!(text.contains("has no CONFIG_NO_SUCH_THING"), "{text}");
@@ -230,7 +230,8 @@ const EXCUSE: &str = "xfail:\n  - capture: out\n    lines: [2]\n    reason: the 
 #[test]
 fn an_excused_fault_is_told_and_its_end_is_a_failure() {
     let case = |text: &str| format!("{}{EXCUSE}", script(text, "5s"));
-    let run = |text: &str| TestProject::new(&case(text), &[("out", "right\nrest\n")]).run("x86_64", lab());
+    let run =
+        |text: &str| TestProject::new(&case(text), &[("out", "right\nrest\n")]).run("x86_64", prepared());
     let finished = run("echo wrong; echo rest");
     assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
     assert!(shown(&finished).contains("the kernel says wrong"));
@@ -248,7 +249,7 @@ fn an_expected_death_is_told_and_a_life_is_a_failure() {
     };
     for guest in GUESTS {
         let run = |text: &str, symbol: &str| {
-            TestProject::new(&case(text, symbol), &[("out", "")]).run(guest, lab())
+            TestProject::new(&case(text, symbol), &[("out", "")]).run(guest, prepared())
         };
         let finished = run("echo c > /proc/sysrq-trigger", "sysrq_handle_crash");
         assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use guest::GuestName;
 use image::{BuiltModule, Userland};
 use kmod::{Module, missing_definitions};
-use support::{TestProject, lab};
+use support::{TestProject, prepared};
 
 const KBUILD: &str = "obj-m += hello.o\nCFLAGS_hello.o := -I$(src)\n";
 const SOURCE: &str = r#"#include <linux/module.h>
@@ -93,8 +93,8 @@ fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[
 
 /// The kernel's sample module, built for a guest.
 fn sample(guest: &str) -> &'static BuiltModule {
-    let bench = lab().bench(&GuestName::new(guest));
-    let root = bench.image.root(&Userland::default());
+    let ready = prepared().guest(&GuestName::new(guest));
+    let root = ready.image.root(&Userland::default());
     root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built")
 }
 
@@ -133,10 +133,10 @@ fn a_case_that_looks_at_files_alone_boots_nothing() {
         "title: T\nsteps:\n  - inspect: trace_events_sample\n    capture: out\n",
         &[("out", "")],
     );
-    let lab = lab().clone().with_changed(&GuestName::new("x86_64"), |bench| {
-        bench.guest.qemu.binary = "there-is-no-such-qemu".to_owned();
+    let prepared = prepared().clone().with_changed(&GuestName::new("x86_64"), |ready| {
+        ready.guest.qemu.binary = "there-is-no-such-qemu".to_owned();
     });
-    let shown = support::shown(&project.run("x86_64", &lab));
+    let shown = support::shown(&project.run("x86_64", &prepared));
     assert!(shown.contains("+event sample-trace:foo_bar"), "{shown}");
 }
 

@@ -11,7 +11,7 @@ use golden::{Bindings, Edit, Facts, Golden, Hole, Node, NodeKind, Pattern, compa
 use guest::Project;
 use guest::{self, Guest, GuestName};
 use trial::case::{self, Case, MissingGolden};
-use trial::{Lab, Needs, Plan, RunDir, TrialRecord, Verdict, default_jobs, run_all};
+use trial::{Needs, PreparedGuests, RunDir, TrialPlan, TrialRecord, Verdict, default_jobs, run_all};
 
 /// One change of one line.
 struct Mutant {
@@ -119,14 +119,14 @@ fn passes(case: &Case, facts: &Facts, captures: &[Vec<Vec<u8>>]) -> bool {
 }
 
 /// The last run when it has every trial of these cases as they are, none failed; else a new one.
-fn run_of(project: &Project, plan: &Plan<'_>, lab: &Lab) -> RunDir {
+fn run_of(project: &Project, plan: &TrialPlan<'_>, prepared: &PreparedGuests) -> RunDir {
     let is_good = |run: &RunDir| {
         plan.trials.iter().all(|trial| {
             let record = TrialRecord::read(&run.trial_dir(&trial.case.id, &trial.guest.name));
             record.ok().flatten().is_some_and(|record| {
                 record.case_digest == trial.case.digest
                     && matches!(record.verdict, Verdict::Pass | Verdict::Xfail | Verdict::Skip)
-                    && record.release == lab.bench(&trial.guest.name).image.kernel.release
+                    && record.release == prepared.guest(&trial.guest.name).image.kernel.release
             })
         })
     };
@@ -134,7 +134,7 @@ fn run_of(project: &Project, plan: &Plan<'_>, lab: &Lab) -> RunDir {
         return run;
     }
     let run = RunDir::create(project).expect("a folder");
-    run_all(plan, lab, &run, default_jobs(), |_, _| ());
+    run_all(plan, prepared, &run, default_jobs(), |_, _| ());
     run
 }
 
@@ -144,9 +144,9 @@ fn no_change_of_a_line_goes_unnoticed() {
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
-    let plan = Plan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
-    let lab = &support::prepare(Needs::of(&plan.trials));
-    let run = run_of(&project, &plan, lab);
+    let plan = TrialPlan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
+    let prepared = &support::prepare(Needs::of(&plan.trials));
+    let run = run_of(&project, &plan, prepared);
     let (mut tried, mut free, mut reordered, mut others) = (0, 0, 0, 0);
     let mut unnoticed = Vec::new();
     for trial in &plan.trials {
@@ -157,7 +157,7 @@ fn no_change_of_a_line_goes_unnoticed() {
             others += 1;
             continue;
         }
-        let facts = lab.bench(&trial.guest.name).facts();
+        let facts = prepared.guest(&trial.guest.name).facts();
         let real = captures(case, trial.guest, &run);
         assert!(passes(case, &facts, &real), "{trial} does not pass as it is");
         let goldens = case.steps.iter().filter_map(|step| step.capture.as_ref());

@@ -6,7 +6,7 @@ use super::options::{Guests, Images, Inputs, Place};
 use super::status::{ExitStatus, Stop};
 use image::{Refresh, Root};
 use trial::case::MissingGolden;
-use trial::{Needs, Plan};
+use trial::{Needs, TrialPlan};
 
 /// Build kernels, modules, perf and initramfs without running anything.
 #[derive(Debug, Args)]
@@ -27,12 +27,12 @@ impl Build {
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
-        let plan = Plan::make(&inputs.cases, &guests, &[]).map_err(|e| Stop::Usage(e.to_string()))?;
+        let plan = TrialPlan::make(&inputs.cases, &guests, &[]).map_err(|e| Stop::Usage(e.to_string()))?;
         let needs = Needs::everything(&plan.trials);
-        let lab = self.images.lab(&project, &inputs, &guests, refresh, needs)?;
-        for bench in lab.benches() {
-            let image = &bench.image;
-            anstream::println!("guest {}: Linux {}", bench.guest.name, image.kernel.release);
+        let prepared = self.images.prepare(&project, &inputs, &guests, refresh, needs)?;
+        for ready in prepared.guests() {
+            let image = &ready.image;
+            anstream::println!("guest {}: Linux {}", ready.guest.name, image.kernel.release);
             anstream::println!("  kernel    {}", image.kernel.image());
             if let Some(perf) = &image.perf {
                 let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
@@ -44,7 +44,7 @@ impl Build {
                 anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
             }
         }
-        if let Some(perf) = lab.host_perf() {
+        if let Some(perf) = prepared.host_perf() {
             anstream::println!("host:\n  perf      {perf}");
         }
         Ok(ExitStatus::Success)

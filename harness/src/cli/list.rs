@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::options::{Guests, Inputs, Place};
 use super::status::{ExitStatus, Stop};
-use trial::Plan;
+use trial::TrialPlan;
 use trial::case::MissingGolden;
 
 /// Show cases and guests, and why a trial would be skipped.
@@ -37,7 +37,7 @@ impl List {
             );
         }
         let plan =
-            Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+            TrialPlan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
         let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for trial in &plan.trials {
             by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());

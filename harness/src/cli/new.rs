@@ -89,10 +89,15 @@ impl NewModule {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let userland = Userland { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
-        let lab =
-            self.images.lab(project, &inputs, &guests[..1], Refresh::WhenOld, Needs::userland(&userland))?;
-        let root = lab.bench(&guests[0].name).image.root(&userland);
-        let own = lab.bench(&guests[0].name).image.root(&Userland::default());
+        let prepared = self.images.prepare(
+            project,
+            &inputs,
+            &guests[..1],
+            Refresh::WhenOld,
+            Needs::userland(&userland),
+        )?;
+        let root = prepared.guest(&guests[0].name).image.root(&userland);
+        let own = prepared.guest(&guests[0].name).image.root(&Userland::default());
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);
         root.modules.iter().filter(is_new).map(drafted).collect()
     }

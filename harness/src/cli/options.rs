@@ -11,7 +11,7 @@ use guest::{self, Guest, GuestName};
 use image::{Builder, Patch, Refresh, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
-use trial::{Lab, Needs};
+use trial::{Needs, PreparedGuests};
 use vm::qemu::WantedAccel;
 
 /// Where goldtrace works.
@@ -157,20 +157,20 @@ impl Images {
     }
 
     /// Everything that `guests` boot, built where it is not in the cache.
-    pub(super) fn lab(
+    pub(super) fn prepare(
         &self,
         project: &Project,
         inputs: &Inputs,
         guests: &[&Guest],
         refresh: Refresh,
         needs: Needs<'_>,
-    ) -> Result<Lab, Stop> {
+    ) -> Result<PreparedGuests, Stop> {
         let patches = self.patches()?;
         let progress = Progress::to_stderr();
         let store = Store::open_default()?;
         let builder =
             Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
-        Ok(Lab::prepare(&builder, guests, self.accel.into(), needs)?)
+        Ok(PreparedGuests::prepare(&builder, guests, self.accel.into(), needs)?)
     }
 
     /// The words that give these options again.

@@ -8,7 +8,7 @@ use super::status::{ExitStatus, Stop};
 use crate::report::{Again, Colour, Summary, describe, draw_timelines, headline};
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
-use trial::{Finished, Lab, Needs, Outcome, Plan, RunDir, default_jobs, run_all};
+use trial::{Needs, Outcome, PreparedGuests, RunDir, TrialPlan, TrialResult, default_jobs, run_all};
 use vm::process::shell_line;
 
 /// Boot the guests, run the cases and compare what they print with the goldens.
@@ -62,7 +62,7 @@ impl Run {
         };
         let guests = self.guests.choose(&inputs.guests)?;
         let mut plan =
-            Plan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+            TrialPlan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
         if let Some(only) = &self.only {
             plan.trials.retain(|trial| trial.case.id == *only);
         }
@@ -72,19 +72,24 @@ impl Run {
             }
             return Ok(ExitStatus::Success);
         }
-        let lab =
-            self.images.lab(&project, &inputs, &plan.guests(), Refresh::WhenOld, Needs::of(&plan.trials))?;
-        introduce(&lab);
+        let prepared = self.images.prepare(
+            &project,
+            &inputs,
+            &plan.guests(),
+            Refresh::WhenOld,
+            Needs::of(&plan.trials),
+        )?;
+        introduce(&prepared);
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
-        let finished = run_all(&plan, &lab, &dir, jobs, |trial, finished| {
+        let finished = run_all(&plan, &prepared, &dir, jobs, |trial, finished| {
             draw_timelines(trial, &dir);
             anstream::println!("{}", headline(finished));
         });
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
-        let is_new = |trial: &Finished| self.only.is_some() && trial.outcome.is_of_captures();
+        let is_new = |trial: &TrialResult| self.only.is_some() && trial.outcome.only_captures_differ();
         for trial in finished.iter().filter(|trial| !is_new(trial)) {
             let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
             again.extend(self.images.words());
@@ -124,13 +129,13 @@ impl Run {
 }
 
 /// Say what is about to run, one line a guest.
-fn introduce(lab: &Lab) {
-    for bench in lab.benches() {
-        let accel = &bench.accel;
+fn introduce(prepared: &PreparedGuests) {
+    for ready in prepared.guests() {
+        let accel = &ready.accel;
         anstream::println!(
             "guest {}: Linux {}, {} ({})",
-            bench.guest.name,
-            bench.image.kernel.release,
+            ready.guest.name,
+            ready.image.kernel.release,
             accel.accel.name(),
             accel.why
         );

@@ -49,8 +49,8 @@ impl Shell {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
             return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
         };
-        let lab =
-            self.images.lab(&project, &inputs, &guests, Refresh::WhenOld, Needs::userland(&userland))?;
+        let prepared =
+            self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::userland(&userland))?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
@@ -59,8 +59,8 @@ impl Shell {
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
         let console = Console::Passed { input, output };
-        let machine = lab
-            .bench(&guest.name)
+        let machine = prepared
+            .guest(&guest.name)
             .start(&userland, Mode::Shell, path, console)
             .map_err(|e| Stop::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();

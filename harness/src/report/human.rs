@@ -7,7 +7,7 @@ use anstyle::AnsiColor;
 
 use super::colour::Colour;
 use super::{decoded, diff};
-use trial::{Excused, Failure, Finished, ModuleFailure, Outcome, StepPlace, TrialError};
+use trial::{ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError, TrialResult};
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Summary {
 
 impl Summary {
     /// Count outcomes.
-    pub fn of<'f>(trials: impl IntoIterator<Item = &'f Finished>) -> Summary {
+    pub fn of<'f>(trials: impl IntoIterator<Item = &'f TrialResult>) -> Summary {
         let mut summary = Summary::default();
         for trial in trials {
             match trial.outcome {
@@ -62,7 +62,7 @@ impl fmt::Display for Summary {
 
 /// One line for a trial that is over, with colours; printing through anstream drops them where they
 /// do not belong.
-pub fn headline(trial: &Finished) -> String {
+pub fn headline(trial: &TrialResult) -> String {
     let (word, colour) = match &trial.outcome {
         Outcome::Pass => ("PASS ", AnsiColor::Green),
         Outcome::Fail(_) => ("FAIL ", AnsiColor::Red),
@@ -98,13 +98,13 @@ pub struct Again<'a> {
 
 /// Everything that a person needs to know of a trial that did not pass; `None` when it did. The
 /// captures of a trial whose kernel has complained are not offered to be accepted.
-pub fn describe(trial: &Finished, again: &Again<'_>, colour: Colour) -> Option<String> {
+pub fn describe(trial: &TrialResult, again: &Again<'_>, colour: Colour) -> Option<String> {
     let mut text = String::new();
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
         Outcome::Fail(found) => failures(found, colour, &mut text),
         Outcome::Xpass { excuses, failures: found } => {
-            for Excused { file, line, reason } in excuses {
+            for ExpectedFailure { file, line, reason } in excuses {
                 let _ = writeln!(
                     text,
                     "{file}:{line}: the excused fault is not there: remove the excuse ({reason})"
@@ -115,7 +115,7 @@ pub fn describe(trial: &Finished, again: &Again<'_>, colour: Colour) -> Option<S
         Outcome::Error(error) => trial_error(error, &mut text),
     }
     let _ = writeln!(text, "run it alone: {}", again.run);
-    if let (Some(bless), true) = (&again.bless, trial.outcome.is_of_captures()) {
+    if let (Some(bless), true) = (&again.bless, trial.outcome.only_captures_differ()) {
         let _ = writeln!(text, "accept the capture: {bless}");
     }
     Some(text)
@@ -186,7 +186,7 @@ mod tests {
 
     fn failed(failures: Vec<Failure>) -> String {
         let outcome = Outcome::Fail(failures);
-        let trial = Finished { name: "a@g".to_owned(), outcome, elapsed: Duration::from_secs(1) };
+        let trial = TrialResult { name: "a@g".to_owned(), outcome, elapsed: Duration::from_secs(1) };
         let bless = Some("goldtrace bless a@g".to_owned());
         describe(&trial, &Again { run: "goldtrace run a@g", bless }, Colour::No).expect("a text")
     }

@@ -11,7 +11,7 @@ use guest::Project;
 use guest::{self, GuestName};
 use image::{Builder, Refresh, Silent, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
-use trial::{Finished, Lab, Needs, Plan, RunDir, run_one};
+use trial::{Needs, PreparedGuests, RunDir, TrialPlan, TrialResult, run_one};
 use vm::qemu::WantedAccel;
 
 pub fn real_root() -> &'static Utf8Path {
@@ -19,20 +19,21 @@ pub fn real_root() -> &'static Utf8Path {
 }
 
 /// The real guests, ready to boot; without perf.
-pub fn lab() -> &'static Lab {
-    static LAB: OnceLock<Lab> = OnceLock::new();
-    LAB.get_or_init(|| prepare(Needs::nothing()))
+pub fn prepared() -> &'static PreparedGuests {
+    static PREPARED: OnceLock<PreparedGuests> = OnceLock::new();
+    PREPARED.get_or_init(|| prepare(Needs::nothing()))
 }
 
 /// The real guests, ready to boot.
-pub fn prepare(perf: Needs<'_>) -> Lab {
+pub fn prepare(perf: Needs<'_>) -> PreparedGuests {
     let project = Project::at(real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let sources = SourcesFile::load(&project).expect("valid sources");
     let store = Store::open_default().expect("a cache");
     let builder = Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
         .expect("sources");
-    Lab::prepare(&builder, &guests.iter().collect::<Vec<_>>(), WantedAccel::Tcg, perf).expect("images")
+    PreparedGuests::prepare(&builder, &guests.iter().collect::<Vec<_>>(), WantedAccel::Tcg, perf)
+        .expect("images")
 }
 
 pub struct TestProject {
@@ -67,21 +68,21 @@ impl TestProject {
         fs::write(path, bytes).expect("written");
     }
 
-    /// The project's cases, for the guests of `lab`.
-    pub fn cases(&self, lab: &Lab) -> Vec<Case> {
+    /// The project's cases, for the guests of `prepared`.
+    pub fn cases(&self, prepared: &PreparedGuests) -> Vec<Case> {
         let project = Project::at(&self.root).expect("a project");
-        let names: Vec<GuestName> = lab.benches().map(|bench| bench.guest.name.clone()).collect();
+        let names: Vec<GuestName> = prepared.guests().map(|ready| ready.guest.name.clone()).collect();
         case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases")
     }
 
-    /// Run the case on a guest of `lab`.
-    pub fn run(&self, guest: &str, lab: &Lab) -> Finished {
+    /// Run the case on a guest of `prepared`.
+    pub fn run(&self, guest: &str, prepared: &PreparedGuests) -> TrialResult {
         let project = Project::at(&self.root).expect("a project");
-        let cases = self.cases(lab);
-        let guest = &lab.bench(&GuestName::new(guest)).guest;
-        let plan = Plan::make(&cases, &[guest], &[]).expect("a plan");
+        let cases = self.cases(prepared);
+        let guest = &prepared.guest(&GuestName::new(guest)).guest;
+        let plan = TrialPlan::make(&cases, &[guest], &[]).expect("a plan");
         let dir = RunDir::create(&project).expect("a folder");
-        run_one(&plan.trials[0], lab, &dir)
+        run_one(&plan.trials[0], prepared, &dir)
     }
 
     /// The file of a capture in the last run.
@@ -92,7 +93,7 @@ impl TestProject {
 }
 
 /// Everything that a person would see of the trial.
-pub fn shown(finished: &Finished) -> String {
+pub fn shown(finished: &TrialResult) -> String {
     let again = Again { run: "again", bless: None };
     format!("{}\n{}", headline(finished), describe(finished, &again, Colour::No).unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::execute::{Trouble, trouble};
+use super::execute::{Abort, abort};
 use vm::process::output;
 use vm::{Ended, Request, Session, Work};
 
@@ -56,7 +56,7 @@ impl Copies {
         directory: &str,
         data: &str,
         to: &Utf8Path,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Abort> {
         if !self.symbols {
             copy(session, directory, "/proc/kallsyms", &to.join(KALLSYMS))?;
             self.symbols = true;
@@ -69,20 +69,20 @@ impl Copies {
     }
 }
 
-fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Result<(), Trouble> {
+fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Result<(), Abort> {
     let request = Request {
         work: Work::Read(path.to_owned()),
         directory: directory.to_owned(),
         limit: LIMIT,
         output_limit: DATA_MAX,
     };
-    let answer = session.request(&request).map_err(trouble)?;
+    let answer = session.request(&request).map_err(abort)?;
     if answer.ended != Ended::Exited(0) {
-        return Err(Trouble::Machine(format!("failed to copy {path} out of the guest: {}", answer.ended)));
+        return Err(Abort::Machine(format!("failed to copy {path} out of the guest: {}", answer.ended)));
     }
     let dir = to.parent().expect("a file stands in a folder");
     let kept = fs::create_dir_all(dir).and_then(|()| fs::write(to, &answer.stdout));
-    kept.map_err(|error| Trouble::Machine(format!("failed to write {to}: {error}")))
+    kept.map_err(|error| Abort::Machine(format!("failed to write {to}: {error}")))
 }
 
 /// Run perf on data that was [copied](Copies::fetch) into `dir`.

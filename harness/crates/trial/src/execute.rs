@@ -7,9 +7,9 @@ use camino::Utf8Path;
 
 use super::artefacts::TrialDir;
 use super::decode::{self, HostOutput};
-use super::hypervisor::play;
+use super::dispatch_log::run_with_dispatch_log;
 use super::inspect::{Inspected, inspect};
-use super::lab::{Bench, userland};
+use super::prepare::{PreparedGuest, userland};
 use crate::case::{Action, Capture, Case, Step};
 use dtl::Written;
 use vm::qemu::{Complaint, Machine, Outside, Stop};
@@ -28,7 +28,7 @@ pub struct Transcript {
     /// The steps that were answered, in order.
     pub steps: Vec<StepRecord>,
     /// What kept the trial from its end; `None` when every step was done and the guest ended as told.
-    pub trouble: Option<Trouble>,
+    pub abort: Option<Abort>,
     /// The kernel's complaints, in order.
     pub complaints: Vec<Complaint>,
     /// The whole console.
@@ -52,7 +52,7 @@ pub struct StepRecord {
 
 /// What kept a trial from its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
+pub enum Abort {
     /// The kernel panicked. After the agent's greeting, that is the kernel's failure.
     Panic,
     /// A step ended otherwise than the case says.
@@ -69,21 +69,21 @@ pub enum Trouble {
 /// When what must be kept cannot be written.
 pub fn execute(
     case: &Case,
-    bench: &Bench,
+    ready: &PreparedGuest,
     host_perf: Option<&Utf8Path>,
     dir: &TrialDir,
 ) -> std::io::Result<Transcript> {
     let mut transcript = Transcript::default();
     if !case.boots() {
-        transcript.trouble = on_host_alone(case, bench, dir, &mut transcript.steps)?;
+        transcript.abort = on_host_alone(case, ready, dir, &mut transcript.steps)?;
         return Ok(transcript);
     }
-    let machine = match bench.start_trial(case, &dir.dir) {
+    let machine = match ready.start_trial(case, &dir.dir) {
         Ok(machine) => machine,
         Err(error) => {
-            transcript.trouble = Some(match error.error.kind() {
-                std::io::ErrorKind::Interrupted => Trouble::Interrupted,
-                _ => Trouble::Machine(format!("failed to start QEMU: {}", error.error)),
+            transcript.abort = Some(match error.error.kind() {
+                std::io::ErrorKind::Interrupted => Abort::Interrupted,
+                _ => Abort::Machine(format!("failed to start QEMU: {}", error.error)),
             });
             transcript.command = error.command;
             return Ok(transcript);
@@ -91,26 +91,26 @@ pub fn execute(
     };
     machine.command().clone_into(&mut transcript.command);
     fs::write(dir.dir.join("qemu-command"), format!("{}\n", transcript.command))?;
-    let release = &bench.image.kernel.release;
-    let mut machine = match Session::open(machine, release, bench.guest.cpus, bench.boot_limit) {
+    let release = &ready.image.kernel.release;
+    let mut machine = match Session::open(machine, release, ready.guest.cpus, ready.boot_limit) {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
             let copies = decode::Copies::default();
-            let guest = Guest { outside: session.take_outside(), bench, host_perf, copies };
+            let guest = Guest { outside: session.take_outside(), ready, host_perf, copies };
             match steps(&mut session, guest, case, dir, &mut transcript)? {
-                Some(trouble) => {
-                    transcript.trouble = Some(trouble);
+                Some(abort) => {
+                    transcript.abort = Some(abort);
                     session.into_machine()
                 }
                 None => {
                     let (machine, ended) = session.end();
-                    transcript.trouble = ended.err().map(trouble);
+                    transcript.abort = ended.err().map(abort);
                     machine
                 }
             }
         }
         Err(failed) => {
-            transcript.trouble = Some(trouble(failed.error));
+            transcript.abort = Some(abort(failed.error));
             failed.machine
         }
     };
@@ -128,7 +128,7 @@ fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
 /// What is at hand besides the agent.
 struct Guest<'b> {
     outside: Option<Outside>,
-    bench: &'b Bench,
+    ready: &'b PreparedGuest,
     host_perf: Option<&'b Utf8Path>,
     copies: decode::Copies,
 }
@@ -139,22 +139,22 @@ fn steps(
     case: &Case,
     dir: &TrialDir,
     transcript: &mut Transcript,
-) -> std::io::Result<Option<Trouble>> {
+) -> std::io::Result<Option<Abort>> {
     for (at, step) in case.steps.iter().enumerate() {
         let done = match answer(session, &mut guest, case, step) {
             Ok(done) => done,
-            Err(trouble) => return Ok(Some(trouble)),
+            Err(abort) => return Ok(Some(abort)),
         };
         keep(case, at, &done.answer, dir)?;
         let wrong = unexpected(step, &done.answer);
         transcript.steps.push(done);
         if let Some(what) = wrong {
-            return Ok(Some(Trouble::Step(what)));
+            return Ok(Some(Abort::Step(what)));
         }
         if let Action::Decode { arguments, data } = &step.action {
             match on_host(session, &mut guest, case, arguments, data, dir) {
                 Ok(host) => transcript.steps.last_mut().expect("just pushed").host = Some(host),
-                Err(trouble) => return Ok(Some(trouble)),
+                Err(abort) => return Ok(Some(abort)),
             }
         }
     }
@@ -164,27 +164,27 @@ fn steps(
 /// Do the steps of a case that needs no guest.
 fn on_host_alone(
     case: &Case,
-    bench: &Bench,
+    ready: &PreparedGuest,
     dir: &TrialDir,
     done: &mut Vec<StepRecord>,
-) -> std::io::Result<Option<Trouble>> {
+) -> std::io::Result<Option<Abort>> {
     for (at, step) in case.steps.iter().enumerate() {
-        match inspected(case, bench, step) {
+        match inspected(case, ready, step) {
             Ok(Some(inspected)) => {
                 let answer = described(&inspected);
                 keep(case, at, &answer, dir)?;
                 done.push(StepRecord { answer, written: None, host: None, inspected: Some(inspected) });
             }
-            Ok(None) => return Ok(Some(Trouble::Machine("this step needs a guest".to_owned()))),
-            Err(trouble) => return Ok(Some(trouble)),
+            Ok(None) => return Ok(Some(Abort::Machine("this step needs a guest".to_owned()))),
+            Err(abort) => return Ok(Some(abort)),
         }
     }
     Ok(None)
 }
 
 /// The module that a step names.
-fn inspected(case: &Case, bench: &Bench, step: &Step) -> Result<Option<Inspected>, Trouble> {
-    let modules = || &bench.image.root(&userland(case)).modules;
+fn inspected(case: &Case, ready: &PreparedGuest, step: &Step) -> Result<Option<Inspected>, Abort> {
+    let modules = || &ready.image.root(&userland(case)).modules;
     let name = match (&step.action, &step.capture) {
         (Action::Inspect { module }, _) => module,
         (_, Some(Capture { defined_by: Some(module), .. })) => module,
@@ -223,9 +223,9 @@ fn answer(
     guest: &mut Guest<'_>,
     case: &Case,
     step: &Step,
-) -> Result<StepRecord, Trouble> {
+) -> Result<StepRecord, Abort> {
     let record = |answer, written, inspected| StepRecord { answer, written, host: None, inspected };
-    let inspected = inspected(case, guest.bench, step)?;
+    let inspected = inspected(case, guest.ready, step)?;
     let Some(request) = request(case, step) else {
         let answer = inspected.as_ref().map(described).expect("a step without a request looks at a module");
         return Ok(record(answer, None, inspected));
@@ -234,13 +234,14 @@ fn answer(
         guest.copies.outdate();
     }
     let Action::Run { log: Some(plan), .. } = &step.action else {
-        return Ok(record(session.request(&request).map_err(trouble)?, None, inspected));
+        return Ok(record(session.request(&request).map_err(abort)?, None, inspected));
     };
     let Some(outside) = &mut guest.outside else {
-        return Err(Trouble::Machine("the guest was booted without shared memory".to_owned()));
+        return Err(Abort::Machine("the guest was booted without shared memory".to_owned()));
     };
-    let map = guest.bench.image.kernel.product.dir.join("System.map");
-    let (answer, written) = play(session, outside, &request, plan, guest.bench.guest.cpus, &map)?;
+    let map = guest.ready.image.kernel.product.dir.join("System.map");
+    let (answer, written) =
+        run_with_dispatch_log(session, outside, &request, plan, guest.ready.guest.cpus, &map)?;
     Ok(record(answer, Some(written), inspected))
 }
 
@@ -251,16 +252,16 @@ fn on_host(
     arguments: &[String],
     data: &str,
     dir: &TrialDir,
-) -> Result<HostOutput, Trouble> {
+) -> Result<HostOutput, Abort> {
     let Some(perf) = guest.host_perf else {
-        return Err(Trouble::Machine(
+        return Err(Abort::Machine(
             "there is no perf for the host: the case must say `requires: [perf]`".to_owned(),
         ));
     };
     let to = dir.host();
     guest.copies.fetch(session, &case.directory, data, &to)?;
     decode::on_host(perf, arguments, decode::file_name(data), &to)
-        .map_err(|error| Trouble::Machine(format!("the host's perf could not decode {data}: {error}")))
+        .map_err(|error| Abort::Machine(format!("the host's perf could not decode {data}: {error}")))
 }
 
 /// What the agent is asked for; nothing for what is done on the host.
@@ -315,10 +316,10 @@ pub(super) fn excerpt(stderr: &[u8]) -> String {
     last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
 }
 
-pub(super) fn trouble(error: SessionError) -> Trouble {
+pub(super) fn abort(error: SessionError) -> Abort {
     match error {
-        SessionError::Stopped(Stop::Panicked(_)) => Trouble::Panic,
-        SessionError::Stopped(Stop::Interrupted) => Trouble::Interrupted,
-        other => Trouble::Machine(other.to_string()),
+        SessionError::Stopped(Stop::Panicked(_)) => Abort::Panic,
+        SessionError::Stopped(Stop::Interrupted) => Abort::Interrupted,
+        other => Abort::Machine(other.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::execute::Trouble;
+use super::execute::Abort;
 use image::{BuiltModule, plain_name};
 use kmod::{self, Module};
 
@@ -19,11 +19,11 @@ pub struct Inspected {
 ///
 /// # Errors
 /// When there is none, or its files cannot be read.
-pub(super) fn inspect(name: &str, modules: &[BuiltModule]) -> Result<Inspected, Trouble> {
+pub(super) fn inspect(name: &str, modules: &[BuiltModule]) -> Result<Inspected, Abort> {
     let found = modules.iter().find(|module| module.name == plain_name(name));
-    let found = found.ok_or_else(|| Trouble::Machine(format!("the guest has no module {name}")))?;
+    let found = found.ok_or_else(|| Abort::Machine(format!("the guest has no module {name}")))?;
     let fail = |path: &camino::Utf8Path, error: &dyn std::fmt::Display| {
-        Trouble::Machine(format!("failed to inspect module `{path}`: {error}"))
+        Abort::Machine(format!("failed to inspect module `{path}`: {error}"))
     };
     let bytes = fs::read(&found.file).map_err(|e| fail(&found.file, &e))?;
     let module = Module::parse(&bytes).map_err(|e| fail(&found.file, &e))?;

@@ -1,9 +1,9 @@
 //! From a transcript to an outcome.
 
 use super::artefacts::TrialDir;
-use super::execute::{Transcript, Trouble};
+use super::execute::{Abort, Transcript};
 use super::outcome::{
-    CaptureFailure, DecodeFailure, Excused, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
 use crate::case::{Action, Capture, Case, ComplaintKind, Excuse, Part, explains};
 use formats::Violation;
@@ -17,7 +17,7 @@ const TAIL_LINES: usize = 50;
 /// told; and then every capture must be what its golden says. A fault that the case excuses is told
 /// as such, and so is an excuse that nothing needs.
 pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir) -> Outcome {
-    if transcript.trouble == Some(Trouble::Interrupted) {
+    if transcript.abort == Some(Abort::Interrupted) {
         return Outcome::Interrupted;
     }
     let kernel = match kernel_failure(case, transcript, dir) {
@@ -28,7 +28,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
         let excused = vec![excused(case, expected.line, &expected.reason)];
         let is_it = expected.is(&transcript.complaints, &transcript.console);
         // After a warning the guest goes on, and what it does then counts.
-        let goes_on = transcript.trouble.is_none();
+        let goes_on = transcript.abort.is_none();
         return match kernel {
             None => {
                 Outcome::Xpass { excuses: excused, failures: captures(case, facts, transcript, dir).failures }
@@ -38,7 +38,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
             Some(failure) => Outcome::Fail(vec![failure]),
         };
     }
-    let mut found = match transcript.trouble {
+    let mut found = match transcript.abort {
         None => captures(case, facts, transcript, dir),
         Some(_) => Captures::default(),
     };
@@ -53,23 +53,23 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
 fn kernel_failure(case: &Case, transcript: &Transcript, dir: &TrialDir) -> Result<Option<Failure>, String> {
     let booted = transcript.boot_time.is_some();
     let fatal = transcript.complaints.iter().find(|c| c.fatal);
-    match &transcript.trouble {
-        Some(Trouble::Panic) if !booted => {
+    match &transcript.abort {
+        Some(Abort::Panic) if !booted => {
             let line = fatal.map_or("(no line)", |c| c.line.as_str());
             return Err(format!("the kernel panicked before the agent was there: {line}"));
         }
         // A guest that dies of a complaint is the kernel's failure, whatever the harness saw first.
         Some(_) if booted && !transcript.complaints.is_empty() => {}
-        Some(Trouble::Step(what) | Trouble::Machine(what)) => return Err(what.clone()),
-        Some(Trouble::Panic) => {
+        Some(Abort::Step(what) | Abort::Machine(what)) => return Err(what.clone()),
+        Some(Abort::Panic) => {
             return Err("the kernel panicked, and its console has no line of it".to_owned());
         }
-        Some(Trouble::Interrupted) | None => {}
+        Some(Abort::Interrupted) | None => {}
     }
     Ok(fatal.or(transcript.complaints.first()).map(|complaint| Failure::Kernel {
         complaint: complaint.clone(),
         others: transcript.complaints.len() - 1,
-        step: transcript.trouble.as_ref().and_then(|_| stopped_at(case, transcript)),
+        step: transcript.abort.as_ref().and_then(|_| stopped_at(case, transcript)),
         console: dir.console(),
     }))
 }
@@ -79,7 +79,7 @@ fn stopped_at(case: &Case, transcript: &Transcript) -> Option<StepPlace> {
     transcript.boot_time?;
     // A step that ended otherwise than expected was answered; one without an answer was not.
     let answered = transcript.steps.len();
-    let at = if matches!(transcript.trouble, Some(Trouble::Step(_))) { answered - 1 } else { answered };
+    let at = if matches!(transcript.abort, Some(Abort::Step(_))) { answered - 1 } else { answered };
     let step = case.steps.get(at)?;
     Some(StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() })
 }
@@ -96,8 +96,8 @@ fn error(case: &Case, transcript: &Transcript, dir: &TrialDir, what: String) -> 
     }))
 }
 
-fn excused(case: &Case, line: usize, reason: &str) -> Excused {
-    Excused { file: case.file.clone(), line, reason: reason.to_owned() }
+fn excused(case: &Case, line: usize, reason: &str) -> ExpectedFailure {
+    ExpectedFailure { file: case.file.clone(), line, reason: reason.to_owned() }
 }
 
 /// What the comparison of all captures came to.
@@ -105,14 +105,14 @@ fn excused(case: &Case, line: usize, reason: &str) -> Excused {
 struct Captures {
     failures: Vec<Failure>,
     /// Excuses for faults that are there.
-    needed: Vec<Excused>,
+    needed: Vec<ExpectedFailure>,
     /// Excuses for faults that are not.
-    unneeded: Vec<Excused>,
+    unneeded: Vec<ExpectedFailure>,
 }
 
 impl Captures {
     /// What it comes to when `excused` was needed besides.
-    fn outcome(self, mut excused: Vec<Excused>) -> Outcome {
+    fn outcome(self, mut excused: Vec<ExpectedFailure>) -> Outcome {
         excused.extend(self.needed);
         if !self.unneeded.is_empty() {
             Outcome::Xpass { excuses: self.unneeded, failures: self.failures }
@@ -295,15 +295,14 @@ mod tests {
         assert_eq!(outcome(&transcript("wrong\n")), "fail: capture");
         let complained = Transcript { complaints: vec![complaint(false)], ..transcript("right\n") };
         assert_eq!(outcome(&complained), "fail: kernel");
-        let stuck =
-            Transcript { trouble: Some(Trouble::Machine("no end".to_owned())), ..transcript("right\n") };
+        let stuck = Transcript { abort: Some(Abort::Machine("no end".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&stuck), "error");
     }
 
     #[test]
     fn a_panic_is_the_kernels_failure_once_it_has_booted() {
         let panic = Transcript {
-            trouble: Some(Trouble::Panic),
+            abort: Some(Abort::Panic),
             complaints: vec![complaint(true)],
             ..Transcript::default()
         };
@@ -313,8 +312,7 @@ mod tests {
 
     #[test]
     fn a_step_that_ends_otherwise_is_an_error_and_a_splat_explains_it() {
-        let step =
-            Transcript { trouble: Some(Trouble::Step("status 1".to_owned())), ..transcript("right\n") };
+        let step = Transcript { abort: Some(Abort::Step("status 1".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&step), "error");
         assert_eq!(outcome(&Transcript { complaints: vec![complaint(false)], ..step }), "fail: kernel");
     }
@@ -374,7 +372,7 @@ mod tests {
         };
         let case = Case { expected: Some(death), ..case() };
         let dead = |console: &str| Transcript {
-            trouble: Some(Trouble::Panic),
+            abort: Some(Abort::Panic),
             complaints: vec![complaint(true)],
             console: console.to_owned(),
             ..transcript("right\n")
@@ -402,8 +400,7 @@ mod tests {
             "fail: kernel"
         );
         assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
-        let stopped =
-            Transcript { trouble: Some(Trouble::Step("x".to_owned())), ..warned(warning, "right\n") };
+        let stopped = Transcript { abort: Some(Abort::Step("x".to_owned())), ..warned(warning, "right\n") };
         assert_eq!(outcome_of(&case, &stopped), "fail: kernel");
     }
 }

@@ -1,6 +1,6 @@
 //! Trials: one case on one guest, each in a guest of its own.
 //!
-//! [`Plan`] says which trials there are, [`Lab`] has what they boot, [`execute`] runs one and
+//! [`TrialPlan`] says which trials there are, [`PreparedGuests`] has what they boot, [`execute`] runs one and
 //! gives its [`Transcript`], [`judge`] turns that into an [`Outcome`], and [`run_all`] does all of
 //! them, several at once. Judging is a function of plain data; only executing needs QEMU.
 //!
@@ -10,27 +10,27 @@ mod artefacts;
 mod bless;
 pub mod case;
 mod decode;
+mod dispatch_log;
 mod execute;
-mod hypervisor;
 mod inspect;
 mod judge;
-mod lab;
 pub mod lint;
 mod outcome;
 mod plan;
+mod prepare;
 mod record;
 mod schedule;
 
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, bless_case};
 pub use decode::HostOutput;
-pub use execute::{StepRecord, Transcript, Trouble, execute};
+pub use execute::{Abort, StepRecord, Transcript, execute};
 pub use inspect::Inspected;
 pub use judge::judge;
-pub use lab::{Bench, Lab, Needs, userland};
 pub use outcome::{
-    CaptureFailure, DecodeFailure, Excused, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
-pub use plan::{NoMatch, Plan, Trial};
+pub use plan::{NoMatch, Trial, TrialPlan};
+pub use prepare::{Needs, PreparedGuest, PreparedGuests, userland};
 pub use record::{TrialRecord, Verdict};
-pub use schedule::{Finished, default_jobs, run_all, run_one};
+pub use schedule::{TrialResult, default_jobs, run_all, run_one};

@@ -15,11 +15,11 @@ pub enum Outcome {
     /// The kernel does not do what the goldens say, or complained.
     Fail(Vec<Failure>),
     /// The kernel has a fault that the case knows and excuses, and no other.
-    Xfail(Vec<Excused>),
+    Xfail(Vec<ExpectedFailure>),
     /// A fault that the case excuses is not there any more: the excuse must go.
     Xpass {
         /// The excuses that nothing needs.
-        excuses: Vec<Excused>,
+        excuses: Vec<ExpectedFailure>,
         /// What else is wrong.
         failures: Vec<Failure>,
     },
@@ -33,7 +33,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Whether it is a failure of nothing but captures, which blessing would accept.
-    pub fn is_of_captures(&self) -> bool {
+    pub fn only_captures_differ(&self) -> bool {
         let capture = |failure: &Failure| matches!(failure, Failure::Capture(_));
         matches!(self, Outcome::Fail(failures) if failures.iter().all(capture))
     }
@@ -41,7 +41,7 @@ impl Outcome {
 
 /// An excuse of the case that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excused {
+pub struct ExpectedFailure {
     /// Where the excuse stands.
     pub file: Utf8PathBuf,
     /// Its line, from 1.

@@ -23,7 +23,7 @@ impl fmt::Display for Trial<'_> {
 
 /// The trials of a run, in order.
 #[derive(Debug, Clone)]
-pub struct Plan<'p> {
+pub struct TrialPlan<'p> {
     /// The trials.
     pub trials: Vec<Trial<'p>>,
 }
@@ -38,12 +38,16 @@ pub struct NoMatch {
     pub help: Option<String>,
 }
 
-impl<'p> Plan<'p> {
+impl<'p> TrialPlan<'p> {
     /// The trials of `cases` on `guests` whose name contains one of `filters`; all without filters.
     ///
     /// # Errors
     /// When one of the filters selects nothing: a run that tests nothing must not look good.
-    pub fn make(cases: &'p [Case], guests: &[&'p Guest], filters: &[String]) -> Result<Plan<'p>, NoMatch> {
+    pub fn make(
+        cases: &'p [Case],
+        guests: &[&'p Guest],
+        filters: &[String],
+    ) -> Result<TrialPlan<'p>, NoMatch> {
         let all: Vec<Trial<'p>> = cases
             .iter()
             .flat_map(|case| {
@@ -62,7 +66,7 @@ impl<'p> Plan<'p> {
         }
         let chosen =
             |trial: &Trial<'_>| filters.is_empty() || filters.iter().any(|filter| selects(filter, trial));
-        Ok(Plan { trials: all.into_iter().filter(chosen).collect() })
+        Ok(TrialPlan { trials: all.into_iter().filter(chosen).collect() })
     }
 
     /// The guests that the plan needs, each once.

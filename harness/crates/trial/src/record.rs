@@ -6,8 +6,8 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::artefacts::TrialDir;
-use super::lab::Bench;
 use super::outcome::{Failure, Outcome};
+use super::prepare::PreparedGuest;
 use crate::case::Case;
 use golden::Facts;
 
@@ -50,7 +50,7 @@ const FILE: &str = "trial.json";
 
 impl TrialRecord {
     /// The record of a trial that came to `outcome`.
-    pub fn new(case: &Case, bench: &Bench, outcome: &Outcome) -> TrialRecord {
+    pub fn new(case: &Case, ready: &PreparedGuest, outcome: &Outcome) -> TrialRecord {
         let unusable = match outcome {
             Outcome::Pass | Outcome::Xfail(_) => None,
             Outcome::Fail(failures) | Outcome::Xpass { failures, .. } => {
@@ -67,8 +67,8 @@ impl TrialRecord {
         };
         TrialRecord {
             case_digest: case.digest.clone(),
-            release: bench.image.kernel.release.clone(),
-            facts: bench.facts(),
+            release: ready.image.kernel.release.clone(),
+            facts: ready.facts(),
             verdict: Verdict::of(outcome),
             unusable,
         }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::artefacts::RunDir;
 use super::execute::execute;
 use super::judge::judge;
-use super::lab::Lab;
 use super::outcome::{Outcome, TrialError};
-use super::plan::{Plan, Trial};
+use super::plan::{Trial, TrialPlan};
+use super::prepare::PreparedGuests;
 use super::record::TrialRecord;
 use vm::process::interrupt;
 
 /// A trial that is over.
 #[derive(Debug, Clone)]
-pub struct Finished {
+pub struct TrialResult {
     /// Its name.
     pub name: String,
     /// What came of it.
@@ -27,21 +27,21 @@ pub struct Finished {
 /// Run every trial of the plan, `jobs` at once, calling `finished` with each as it ends. The
 /// results come back in the plan's order.
 pub fn run_all(
-    plan: &Plan<'_>,
-    lab: &Lab,
+    plan: &TrialPlan<'_>,
+    prepared: &PreparedGuests,
     dir: &RunDir,
     jobs: usize,
-    finished: impl Fn(&Trial<'_>, &Finished) + Sync,
-) -> Vec<Finished> {
+    finished: impl Fn(&Trial<'_>, &TrialResult) + Sync,
+) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<Finished>>> = plan.trials.iter().map(|_| Mutex::new(None)).collect();
+    let results: Vec<Mutex<Option<TrialResult>>> = plan.trials.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, plan.trials.len().max(1)) {
             scope.spawn(|| {
                 while let Some(at) =
                     Some(next.fetch_add(1, Ordering::SeqCst)).filter(|at| *at < results.len())
                 {
-                    let done = run_one(&plan.trials[at], lab, dir);
+                    let done = run_one(&plan.trials[at], prepared, dir);
                     finished(&plan.trials[at], &done);
                     *results[at].lock().expect("no panic while held") = Some(done);
                 }
@@ -55,26 +55,26 @@ pub fn run_all(
 }
 
 /// Run one trial on the calling thread.
-pub fn run_one(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Finished {
+pub fn run_one(trial: &Trial<'_>, prepared: &PreparedGuests, dir: &RunDir) -> TrialResult {
     let start = Instant::now();
-    let outcome = outcome(trial, lab, dir);
-    Finished { name: trial.to_string(), outcome, elapsed: start.elapsed() }
+    let outcome = outcome(trial, prepared, dir);
+    TrialResult { name: trial.to_string(), outcome, elapsed: start.elapsed() }
 }
 
-fn outcome(trial: &Trial<'_>, lab: &Lab, dir: &RunDir) -> Outcome {
+fn outcome(trial: &Trial<'_>, prepared: &PreparedGuests, dir: &RunDir) -> Outcome {
     if interrupt::happened() {
         return Outcome::Interrupted;
     }
     let done = dir.trial(trial).and_then(|dir| {
-        let bench = lab.bench(&trial.guest.name);
-        if let Some(why) = lab.obstacle(trial) {
+        let ready = prepared.guest(&trial.guest.name);
+        if let Some(why) = prepared.obstacle(trial) {
             let outcome = Outcome::Skip(why);
-            TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
+            TrialRecord::new(trial.case, ready, &outcome).write(&dir)?;
             return Ok(outcome);
         }
-        let transcript = execute(trial.case, bench, lab.host_perf(), &dir)?;
-        let outcome = judge(trial.case, &bench.facts(), &transcript, &dir);
-        TrialRecord::new(trial.case, bench, &outcome).write(&dir)?;
+        let transcript = execute(trial.case, ready, prepared.host_perf(), &dir)?;
+        let outcome = judge(trial.case, &ready.facts(), &transcript, &dir);
+        TrialRecord::new(trial.case, ready, &outcome).write(&dir)?;
         Ok(outcome)
     });
     done.unwrap_or_else(|error| {

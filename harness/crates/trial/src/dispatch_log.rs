@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-use super::execute::{Trouble, excerpt, trouble};
+use super::execute::{Abort, abort, excerpt};
 use dtl::{Plan, Symbols, Written};
 use vm::dispatch_log::{Patience, WriteError, Writer};
 use vm::qemu::Outside;
@@ -38,37 +38,36 @@ impl Patience for Recording<'_> {
 ///
 /// # Errors
 /// What kept the log from being written, or the command from its end.
-pub(super) fn play(
+pub(super) fn run_with_dispatch_log(
     session: &mut Session,
     outside: &mut Outside,
     request: &Request,
     plan: &Plan,
     cpus: u64,
     map: &Utf8Path,
-) -> Result<(Answer, Written), Trouble> {
-    let text = fs::read_to_string(map).map_err(|error| {
-        Trouble::Machine(format!("failed to read the kernel's symbols in {map}: {error}"))
-    })?;
+) -> Result<(Answer, Written), Abort> {
+    let text = fs::read_to_string(map)
+        .map_err(|error| Abort::Machine(format!("failed to read the kernel's symbols in {map}: {error}")))?;
     let symbols = Symbols::parse(map, &text);
-    let timebase = session.settle().map_err(trouble)?;
+    let timebase = session.settle().map_err(abort)?;
     let writer = Writer::new::<SessionError>(outside, &symbols, timebase);
-    let writer = writer.map_err(|error| Trouble::Machine(format!("the dispatch trace log: {error}")))?;
-    let pending = session.start(request).map_err(trouble)?;
+    let writer = writer.map_err(|error| Abort::Machine(format!("the dispatch trace log: {error}")))?;
+    let pending = session.start(request).map_err(abort)?;
     let mut recording = Recording { session, pending };
     let written = writer.carry_out(plan, cpus, &mut recording);
     let Recording { session, pending } = recording;
     match written {
         Ok(written) => {
-            session.close_input(&pending).map_err(trouble)?;
-            let answer = session.finish(pending).map_err(trouble)?;
+            session.close_input(&pending).map_err(abort)?;
+            let answer = session.finish(pending).map_err(abort)?;
             Ok((answer, written))
         }
-        Err(WriteError::Guest(error)) => Err(trouble(error)),
+        Err(WriteError::Guest(error)) => Err(abort(error)),
         Err(error @ WriteError::Ended(_)) => {
             let answer = pending.answer();
             let said = excerpt(&answer.stderr);
-            Err(Trouble::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.ended)))
+            Err(Abort::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.ended)))
         }
-        Err(error) => Err(Trouble::Machine(format!("the dispatch trace log: {error}"))),
+        Err(error) => Err(Abort::Machine(format!("the dispatch trace log: {error}"))),
     }
 }

@@ -23,7 +23,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(90);
 
 /// A guest that is ready to boot.
 #[derive(Debug, Clone)]
-pub struct Bench {
+pub struct PreparedGuest {
     /// The guest.
     pub guest: Guest,
     /// What it boots.
@@ -38,8 +38,8 @@ pub struct Bench {
 
 /// All guests of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Lab {
-    benches: BTreeMap<GuestName, Bench>,
+pub struct PreparedGuests {
+    guests: BTreeMap<GuestName, PreparedGuest>,
     host_perf: Option<Utf8PathBuf>,
 }
 
@@ -52,7 +52,7 @@ pub struct Needs<'t> {
     perf_on_host: bool,
 }
 
-impl Lab {
+impl PreparedGuests {
     /// Build or find the image of each guest and choose its accelerator.
     ///
     /// # Errors
@@ -62,8 +62,8 @@ impl Lab {
         guests: &[&Guest],
         wanted: WantedAccel,
         needs: Needs<'_>,
-    ) -> Result<Lab, ImageError> {
-        let mut lab = Lab::default();
+    ) -> Result<PreparedGuests, ImageError> {
+        let mut prepared = PreparedGuests::default();
         for guest in guests {
             let image = builder.image(guest)?;
             let config = image.kernel.config()?;
@@ -74,17 +74,18 @@ impl Lab {
                 (value != "n").then(|| symbol.to_owned())
             };
             let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
-            let mut bench = Bench { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
-            for userland in needs.userlands(&bench) {
-                builder.add_userland(guest, &mut bench.image, userland)?;
+            let mut ready =
+                PreparedGuest { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
+            for userland in needs.userlands(&ready) {
+                builder.add_userland(guest, &mut ready.image, userland)?;
             }
-            needs.check_modules(&bench)?;
-            lab.benches.insert(guest.name.clone(), bench);
+            needs.check_modules(&ready)?;
+            prepared.guests.insert(guest.name.clone(), ready);
         }
-        if needs.host_perf(&lab) {
-            lab.host_perf = Some(builder.host_perf()?);
+        if needs.host_perf(&prepared) {
+            prepared.host_perf = Some(builder.host_perf()?);
         }
-        Ok(lab)
+        Ok(prepared)
     }
 
     /// The perf that runs on the host, of the same source as the guests' kernels; `None` when it was
@@ -93,41 +94,45 @@ impl Lab {
         self.host_perf.as_deref()
     }
 
-    /// The bench of a guest.
+    /// A guest that is ready to boot.
     ///
     /// # Panics
-    /// When the lab was not prepared for it: planning and preparing disagree.
-    pub fn bench(&self, guest: &GuestName) -> &Bench {
-        self.benches.get(guest).unwrap_or_else(|| panic!("the lab has no guest {guest}"))
+    /// When the guests were not prepared for it: planning and preparing disagree.
+    pub fn guest(&self, guest: &GuestName) -> &PreparedGuest {
+        self.guests.get(guest).unwrap_or_else(|| panic!("guest {guest} was not prepared"))
     }
 
-    /// The same lab with one guest's bench changed.
+    /// The same guests with one of them changed.
     #[must_use]
-    pub fn with_changed(mut self, guest: &GuestName, change: impl FnOnce(&mut Bench)) -> Lab {
-        self.benches.entry(guest.clone()).and_modify(change);
+    pub fn with_changed(
+        mut self,
+        guest: &GuestName,
+        change: impl FnOnce(&mut PreparedGuest),
+    ) -> PreparedGuests {
+        self.guests.entry(guest.clone()).and_modify(change);
         self
     }
 
     /// All of them, in the order of their names.
-    pub fn benches(&self) -> impl Iterator<Item = &Bench> {
-        self.benches.values()
+    pub fn guests(&self) -> impl Iterator<Item = &PreparedGuest> {
+        self.guests.values()
     }
 
-    /// Why a trial cannot be run in this lab; `None` when it can.
+    /// Why a trial cannot be run; `None` when it can.
     pub fn obstacle(&self, trial: &Trial<'_>) -> Option<String> {
-        let bench = self.bench(&trial.guest.name);
-        let missing = bench.missing_symbols(trial.case);
+        let ready = self.guest(&trial.guest.name);
+        let missing = ready.missing_symbols(trial.case);
         if !missing.is_empty() {
             return Some(format!("the kernel of guest {} has no {}", trial.guest.name, missing.join(", ")));
         }
-        if trial.case.requires.tcg && bench.accel.accel != Accel::Tcg {
+        if trial.case.requires.tcg && ready.accel.accel != Accel::Tcg {
             return Some(format!(
                 "guest {} runs under {}, and the case requires tcg: run it with `--accel tcg`",
                 trial.guest.name,
-                bench.accel.accel.name()
+                ready.accel.accel.name()
             ));
         }
-        let perf = bench.image.perf.as_ref().filter(|_| trial.case.requires.perf)?;
+        let perf = ready.image.perf.as_ref().filter(|_| trial.case.requires.perf)?;
         (!perf.features.libtraceevent)
             .then(|| format!("perf of guest {} was built without libtraceevent", trial.guest.name))
     }
@@ -160,8 +165,8 @@ impl<'t> Needs<'t> {
         Needs { userland: Some(userland), ..Needs::nothing() }
     }
 
-    fn userlands(self, bench: &Bench) -> Vec<Userland> {
-        let mut userlands: Vec<Userland> = self.of_guest(bench).map(|trial| userland(trial.case)).collect();
+    fn userlands(self, ready: &PreparedGuest) -> Vec<Userland> {
+        let mut userlands: Vec<Userland> = self.of_guest(ready).map(|trial| userland(trial.case)).collect();
         userlands.extend(self.userland.cloned());
         if self.perf_in_guests {
             userlands.push(Userland { perf: true, modules: Vec::new() });
@@ -170,9 +175,9 @@ impl<'t> Needs<'t> {
     }
 
     /// Whether the steps of trials name modules that are there.
-    fn check_modules(self, bench: &Bench) -> Result<(), ImageError> {
-        for trial in self.of_guest(bench) {
-            let modules = &bench.image.root(&userland(trial.case)).modules;
+    fn check_modules(self, ready: &PreparedGuest) -> Result<(), ImageError> {
+        for trial in self.of_guest(ready) {
+            let modules = &ready.image.root(&userland(trial.case)).modules;
             for (step, name) in trial.case.named_modules() {
                 if modules.iter().any(|module| module.name == plain_name(name)) {
                     continue;
@@ -182,7 +187,7 @@ impl<'t> Needs<'t> {
                     .unwrap_or_else(|| format!("it has: {}", names.join(", ")));
                 return Err(ImageError::Unfit(format!(
                     "{}:{}: guest {} has no module `{name}`: {help}",
-                    trial.case.file, step.line, bench.guest.name
+                    trial.case.file, step.line, ready.guest.name
                 )));
             }
         }
@@ -190,15 +195,15 @@ impl<'t> Needs<'t> {
     }
 
     /// The trials of a guest that its kernel can have.
-    fn of_guest<'b>(self, bench: &'b Bench) -> impl Iterator<Item = &'t Trial<'t>> + use<'b, 't> {
+    fn of_guest<'b>(self, ready: &'b PreparedGuest) -> impl Iterator<Item = &'t Trial<'t>> + use<'b, 't> {
         self.trials.iter().filter(|Trial { case, guest }| {
-            guest.name == bench.guest.name && bench.missing_symbols(case).is_empty()
+            guest.name == ready.guest.name && ready.missing_symbols(case).is_empty()
         })
     }
 
-    fn host_perf(self, lab: &Lab) -> bool {
+    fn host_perf(self, prepared: &PreparedGuests) -> bool {
         self.perf_on_host
-            || (!self.trials.is_empty() && lab.benches().any(|bench| bench.image.perf.is_some()))
+            || (!self.trials.is_empty() && prepared.guests().any(|ready| ready.image.perf.is_some()))
     }
 }
 
@@ -207,7 +212,7 @@ pub fn userland(case: &Case) -> Userland {
     Userland { perf: case.requires.perf, modules: case.modules.clone() }
 }
 
-impl Bench {
+impl PreparedGuest {
     /// What a golden's conditions can ask of the guest.
     pub fn facts(&self) -> Facts {
         let config = self.symbols.iter().filter_map(|symbol| symbol.strip_prefix("CONFIG_"));
@@ -226,7 +231,7 @@ impl Bench {
     /// When QEMU cannot be started.
     ///
     /// # Panics
-    /// When the lab was prepared without this userland for this guest.
+    /// When the guest was prepared without this userland for this guest.
     pub fn start(
         &self,
         userland: &Userland,
@@ -243,7 +248,7 @@ impl Bench {
     /// When QEMU cannot be started.
     ///
     /// # Panics
-    /// As [`Bench::start`].
+    /// As [`PreparedGuest::start`].
     pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
         let shares_memory = case.writes_dispatch_log();
         self.boot(&userland(case), Mode::Agent, shares_memory, logs, Console::Watched)
