@@ -65,7 +65,7 @@ impl Shared {
         let guests = guest::load_all(&project)?;
         let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
         let sources = SourcesFile::load(&project)?;
-        let cases = case::load_all(&project, &names, MissingGolden::IsAFault)?;
+        let cases = case::load_all(&project, &names, MissingGolden::IsAnError)?;
         let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), trial::userland(case)));
         let prepared = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
         Ok(Shared {

@@ -32,7 +32,7 @@ fn the_goldens_are_clean() {
     let project = Project::at(support::real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
-    let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
+    let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");
     let findings = lint(&cases, &guests);
     assert!(findings.faults.is_empty(), "{}", render_diagnostics(&findings.faults, Colour::No));
     let with_reason = |file: &str| WIDE.iter().any(|(known, _)| *known == file);

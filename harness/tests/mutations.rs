@@ -143,7 +143,7 @@ fn no_change_of_a_line_goes_unnoticed() {
     let project = Project::at(support::real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
-    let cases = case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases");
+    let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");
     let plan = TrialPlan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
     let prepared = &support::prepare(Needs::of(&plan.trials));
     let run = run_of(&project, &plan, prepared);

@@ -37,7 +37,7 @@ impl Doctor {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let mut missing = Vec::new();
 
         anstream::println!("tools:");

@@ -16,7 +16,7 @@ impl Lint {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let findings = lint::lint(&inputs.cases, &inputs.guests);
         for (place, hole) in &findings.wide_holes {
             anstream::println!("{}:{}: {hole}", place.file, place.span.line);

@@ -22,7 +22,7 @@ pub(super) struct List {
 impl List {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
-        let inputs = Inputs::load(&project, MissingGolden::IsAFault)?;
+        let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let guests = self.guests.choose(&inputs.guests)?;
         anstream::println!("guests:");
         for guest in &guests {

@@ -113,7 +113,7 @@ impl Inputs {
         // A case that is edited before it is run again has no other golden yet. In CI nobody reads
         // a warning.
         let stale: Vec<Diagnostic> = cases.iter().flat_map(lint::stale).collect();
-        if missing == MissingGolden::IsAFault && std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
+        if missing == MissingGolden::IsAnError && std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
             faults.extend(stale);
         } else {
             for Diagnostic { file, span, message, .. } in stale {

@@ -57,7 +57,7 @@ impl Run {
     pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
         let project = place.project()?;
         let inputs = {
-            let missing = if self.bless { MissingGolden::ExpectsNothing } else { MissingGolden::IsAFault };
+            let missing = if self.bless { MissingGolden::ExpectsNothing } else { MissingGolden::IsAnError };
             Inputs::load(&project, missing)?
         };
         let guests = self.guests.choose(&inputs.guests)?;

@@ -72,7 +72,7 @@ impl TestProject {
     pub fn cases(&self, prepared: &PreparedGuests) -> Vec<Case> {
         let project = Project::at(&self.root).expect("a project");
         let names: Vec<GuestName> = prepared.guests().map(|ready| ready.guest.name.clone()).collect();
-        case::load_all(&project, &names, MissingGolden::IsAFault).expect("valid cases")
+        case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases")
     }
 
     /// Run the case on a guest of `prepared`.

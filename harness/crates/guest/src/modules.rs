@@ -45,7 +45,7 @@ impl ModuleSource {
         let given: Vec<(&str, Node<'_>)> =
             KINDS.iter().filter_map(|kind| Some((*kind, f.get(kind)?))).collect();
         let [(kind, node)] = given.as_slice() else {
-            let fault = f.node().fault("a module comes from one of `tree`, `folder` and `file`");
+            let fault = f.node().error("a module comes from one of `tree`, `folder` and `file`");
             r.report(fault.with_help(
                 "write tree: samples/trace_events (in the kernel's source), folder: PATH or file: PATH.ko",
             ));
@@ -56,7 +56,7 @@ impl ModuleSource {
             "tree" => {
                 let inside = path.components().all(|part| matches!(part, camino::Utf8Component::Normal(_)));
                 if !inside {
-                    let fault = node.fault(format!("`{path}` is no folder of the kernel's source"));
+                    let fault = node.error(format!("`{path}` is no folder of the kernel's source"));
                     r.report(fault.with_help("write its path from the source's root"));
                     return None;
                 }
@@ -65,11 +65,11 @@ impl ModuleSource {
             "folder" => {
                 let path = folder.join(&path);
                 let Ok(found) = path.canonicalize_utf8() else {
-                    r.report(node.fault(format!("there is no folder `{path}`")));
+                    r.report(node.error(format!("there is no folder `{path}`")));
                     return None;
                 };
                 if !is_folder_of_modules(&found) {
-                    let fault = node.fault(format!("`{found}` has no {}", BUILD_FILES.join(" and no ")));
+                    let fault = node.error(format!("`{found}` has no {}", BUILD_FILES.join(" and no ")));
                     r.report(fault.with_help("a line `obj-m += NAME.o` in a Kbuild builds NAME.c"));
                     return None;
                 }
@@ -80,7 +80,7 @@ impl ModuleSource {
                 match path.canonicalize_utf8() {
                     Ok(found) if found.is_file() => Some(ModuleSource::File(found)),
                     _ => {
-                        r.report(node.fault(format!("there is no file `{path}`")));
+                        r.report(node.error(format!("there is no file `{path}`")));
                         None
                     }
                 }

@@ -46,7 +46,7 @@ pub fn read_guest(name: &str, file: &str, text: &str, folder: &Utf8Path) -> Resu
     let document = Document::parse(file, text).map_err(|fault| vec![fault])?;
     let mut reader = Reader::new();
     let guest = guest(&mut reader, name, document.root(), folder);
-    let faults = reader.into_faults();
+    let faults = reader.into_errors();
     match guest {
         Some(guest) if faults.is_empty() => Ok(guest),
         _ => Err(faults),
@@ -98,7 +98,7 @@ fn arch(r: &mut Reader, node: &Node<'_>) -> Option<Arch> {
         let names: Vec<&str> = Arch::names().collect();
         let help = did_you_mean(&name, names.iter().copied())
             .unwrap_or_else(|| format!("known: {}", names.join(", ")));
-        r.report(node.fault(format!("unknown architecture `{name}`")).with_help(help));
+        r.report(node.error(format!("unknown architecture `{name}`")).with_help(help));
     }
     found
 }
@@ -157,7 +157,7 @@ fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> 
                 let line = r.line(&node)?;
                 let words = shell_words::split(&line).ok();
                 if words.is_none() {
-                    r.report(node.fault("a quote is not closed"));
+                    r.report(node.error("a quote is not closed"));
                 }
                 words
             });

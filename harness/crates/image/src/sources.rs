@@ -77,7 +77,7 @@ impl SourcesFile {
         let document = Document::parse(FILE, text).map_err(|fault| vec![fault])?;
         let mut reader = Reader::new();
         let file = SourcesFile::read(&mut reader, &document);
-        let faults = reader.into_faults();
+        let faults = reader.into_errors();
         match file {
             Some(file) if faults.is_empty() => Ok(file),
             _ => Err(faults),
@@ -89,7 +89,7 @@ impl SourcesFile {
         let suites = f.need(r, "suites").and_then(|node| {
             let suites = r.lines(&node)?;
             if suites.is_empty() {
-                r.report(node.fault("at least one suite is needed"));
+                r.report(node.error("at least one suite is needed"));
             }
             Some(suites)
         });
@@ -100,7 +100,7 @@ impl SourcesFile {
                 let text = r.line(&node)?;
                 let version = major_minor(&text);
                 if version.is_none() {
-                    r.report(node.fault(format!("`{text}` is no version")).with_help("write it as \"6.18\""));
+                    r.report(node.error(format!("`{text}` is no version")).with_help("write it as \"6.18\""));
                 }
                 version
             });

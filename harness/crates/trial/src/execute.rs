@@ -259,7 +259,7 @@ fn on_host(
         ));
     };
     let to = dir.host();
-    guest.copies.fetch(session, &case.directory, data, &to)?;
+    guest.copies.fetch(session, &case.cwd, data, &to)?;
     decode::on_host(perf, arguments, decode::file_name(data), &to)
         .map_err(|error| Abort::Machine(format!("the host's perf could not decode {data}: {error}")))
 }
@@ -274,8 +274,8 @@ fn request(case: &Case, step: &Step) -> Option<Request> {
             Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
             Action::Read { path } => Work::Read(path.clone()),
         },
-        directory: case.directory.clone(),
-        limit: step.limit,
+        directory: case.cwd.clone(),
+        limit: step.timeout,
         output_limit: OUTPUT_LIMIT,
     })
 }
@@ -283,7 +283,7 @@ fn request(case: &Case, step: &Step) -> Option<Request> {
 /// How the step's end differs from what the case says; `None` when it does not.
 fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
     let expected = match step.action {
-        Action::Run { status, .. } => status,
+        Action::Run { exit_status, .. } => exit_status,
         Action::Read { .. } | Action::Decode { .. } | Action::Inspect { .. } => 0,
     };
     let what = match answer.ended {
@@ -293,7 +293,7 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         Ended::TimedOut => {
             format!(
                 "no end within {:.1} s: the step was killed (`limit:` sets another limit)",
-                step.limit.as_secs_f64()
+                step.timeout.as_secs_f64()
             )
         }
         Ended::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),

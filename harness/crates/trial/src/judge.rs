@@ -5,7 +5,7 @@ use super::execute::{Abort, Transcript};
 use super::outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
-use crate::case::{Action, Capture, Case, ComplaintKind, Excuse, Part, explains};
+use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explains};
 use formats::Violation;
 use golden::{Bindings, Facts, compare, split_lines};
 use kmod::{self, Module, read_formats};
@@ -34,7 +34,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
                 Outcome::Xpass { excuses: excused, failures: captures(case, facts, transcript, dir).failures }
             }
             Some(_) if is_it && goes_on => captures(case, facts, transcript, dir).outcome(excused),
-            Some(_) if is_it && expected.kind != ComplaintKind::Warning => Outcome::Xfail(excused),
+            Some(_) if is_it && expected.kind != SplatKind::Warning => Outcome::Xfail(excused),
             Some(failure) => Outcome::Fail(vec![failure]),
         };
     }
@@ -144,7 +144,7 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
         // Where a known fault is excused, perf does not print what was written.
         if let Some(written) = written.filter(|_| excuses.is_empty() && shows_all(&step.action)) {
             let mut found = dtl::violations(written, capture.format, &record.answer.stdout);
-            if capture.part != Part::All {
+            if capture.part != CapturePart::All {
                 // Their lines are those of the whole output.
                 found.iter_mut().for_each(|violation| violation.line = 1);
             }
@@ -213,7 +213,7 @@ mod tests {
     use super::super::execute::StepRecord;
     use super::super::inspect::Inspected;
     use super::*;
-    use crate::case::{Capture, CaseId, ExpectedComplaint, Requires, Step};
+    use crate::case::{Capture, CaseId, ExpectedSplat, Requires, Step};
     use formats::Format;
     use golden::Golden;
     use vm::qemu::Complaint;
@@ -224,14 +224,14 @@ mod tests {
         let capture = Some(Capture {
             name: "out".to_owned(),
             format: Format::Plain,
-            part: Part::All,
+            part: CapturePart::All,
             defined_by: None,
             golden,
         });
         let step = Step {
             line: 3,
-            action: Action::Run { script: "x".to_owned(), status: 0, log: None },
-            limit: Duration::from_secs(1),
+            action: Action::Run { script: "x".to_owned(), exit_status: 0, log: None },
+            timeout: Duration::from_secs(1),
             capture,
         };
         Case {
@@ -243,7 +243,7 @@ mod tests {
             guests: Vec::new(),
             requires: Requires::default(),
             modules: Vec::new(),
-            directory: "/".to_owned(),
+            cwd: "/".to_owned(),
             xfail: Vec::new(),
             expected: None,
             steps: vec![step],
@@ -363,13 +363,8 @@ mod tests {
     #[test]
     fn an_expected_death_is_no_failure_and_a_life_is_one() {
         let symbol = Some("f".to_owned());
-        let death = ExpectedComplaint {
-            line: 9,
-            kind: ComplaintKind::Panic,
-            symbol,
-            when: None,
-            reason: "R".to_owned(),
-        };
+        let death =
+            ExpectedSplat { line: 9, kind: SplatKind::Panic, symbol, when: None, reason: "R".to_owned() };
         let case = Case { expected: Some(death), ..case() };
         let dead = |console: &str| Transcript {
             abort: Some(Abort::Panic),
@@ -385,8 +380,8 @@ mod tests {
     #[test]
     fn after_an_expected_warning_the_captures_count() {
         let symbol = Some("f".to_owned());
-        let kind = ComplaintKind::Warning;
-        let expected = ExpectedComplaint { line: 9, kind, symbol, when: None, reason: "R".to_owned() };
+        let kind = SplatKind::Warning;
+        let expected = ExpectedSplat { line: 9, kind, symbol, when: None, reason: "R".to_owned() };
         let case = Case { expected: Some(expected), ..case() };
         let warned = |line: &str, capture: &str| Transcript {
             complaints: vec![Complaint { line: line.to_owned(), fatal: false }],

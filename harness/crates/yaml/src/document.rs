@@ -3,7 +3,7 @@
 use camino::{Utf8Path, Utf8PathBuf};
 use serde_yaml::Value;
 
-use super::place::{Part, Step, locate};
+use super::place::{PathStep, Target, locate};
 use diagnostic::{Diagnostic, Span};
 
 /// A YAML file: its name, its text and its value.
@@ -18,7 +18,7 @@ pub struct Document {
 #[derive(Debug, Clone)]
 pub struct Node<'d> {
     pub(super) document: &'d Document,
-    pub(super) path: Vec<Step>,
+    pub(super) path: Vec<PathStep>,
     pub(super) value: &'d Value,
 }
 
@@ -55,13 +55,13 @@ impl Document {
     }
 
     /// A fault at a node's key or value.
-    pub(super) fn fault(&self, path: &[Step], part: Part, message: String) -> Diagnostic {
+    pub(super) fn error(&self, path: &[PathStep], part: Target, message: String) -> Diagnostic {
         let (line, column) = locate(&self.text, path, part).unwrap_or((1, 1));
         let source_line = self.text.lines().nth(line - 1).unwrap_or_default().to_owned();
         let word: usize = source_line
             .chars()
             .skip(column - 1)
-            .take_while(|c| if part == Part::Key { *c != ':' } else { !c.is_whitespace() })
+            .take_while(|c| if part == Target::Key { *c != ':' } else { !c.is_whitespace() })
             .count();
         Diagnostic {
             file: self.file.clone(),
@@ -76,7 +76,7 @@ impl Document {
 impl Node<'_> {
     /// The line in which the value begins, from 1.
     pub fn line(&self) -> usize {
-        self.fault(String::new()).span.line
+        self.error(String::new()).span.line
     }
 
     /// The value, when it is text.
@@ -96,13 +96,14 @@ impl Node<'_> {
     }
 
     /// A fault of this node's value.
-    pub fn fault(&self, message: impl Into<String>) -> Diagnostic {
-        self.document.fault(&self.path, Part::Value, message.into())
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        self.document.error(&self.path, Target::Value, message.into())
     }
 
     /// A fault of this node's key (of its value, where it has no key of its own).
-    pub fn key_fault(&self, message: impl Into<String>) -> Diagnostic {
-        let part = if matches!(self.path.last(), Some(Step::Key(_))) { Part::Key } else { Part::Value };
-        self.document.fault(&self.path, part, message.into())
+    pub fn key_error(&self, message: impl Into<String>) -> Diagnostic {
+        let part =
+            if matches!(self.path.last(), Some(PathStep::Key(_))) { Target::Key } else { Target::Value };
+        self.document.error(&self.path, part, message.into())
     }
 }

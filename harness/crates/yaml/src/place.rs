@@ -9,30 +9,30 @@ use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqA
 
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// What is asked for at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The key of the last step, which must be [`Step::Key`].
+pub(super) enum Target {
+    /// The key of the last step, which must be [`PathStep::Key`].
     Key,
     /// The value that the path leads to.
     Value,
 }
 
 /// Line and column, from 1, of a part of `text`; `None` when the path leads nowhere.
-pub(super) fn locate(text: &str, path: &[Step], part: Part) -> Option<(usize, usize)> {
+pub(super) fn locate(text: &str, path: &[PathStep], part: Target) -> Option<(usize, usize)> {
     let refused = Walk { path, part }.deserialize(serde_yaml::Deserializer::from_str(text));
     let location = refused.err()?.location()?;
     Some((location.line(), location.column()))
 }
 
 struct Walk<'p> {
-    path: &'p [Step],
-    part: Part,
+    path: &'p [PathStep],
+    part: Target,
 }
 
 impl<'de> DeserializeSeed<'de> for Walk<'_> {
@@ -58,7 +58,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let mut at = 0;
         loop {
             let found = match &self.path[0] {
-                Step::Index(index) if *index == at => {
+                PathStep::Index(index) if *index == at => {
                     seq.next_element_seed(Walk { path: &self.path[1..], part: self.part })?
                 }
                 _ => seq.next_element::<IgnoredAny>()?.map(|_| ()),
@@ -71,11 +71,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Step::Key(wanted) = &self.path[0] else {
+        let PathStep::Key(wanted) = &self.path[0] else {
             while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(());
         };
-        let refuse_key = self.part == Part::Key && self.path.len() == 1;
+        let refuse_key = self.part == Target::Key && self.path.len() == 1;
         while let Some(found) = map.next_key_seed(KeyIs { wanted, refuse: refuse_key })? {
             if found {
                 map.next_value_seed(Walk { path: &self.path[1..], part: self.part })?;
@@ -132,23 +132,32 @@ mod tests {
     const TEXT: &str =
         "title: One\nsteps:\n  - run: |\n      echo a\n  - read: /proc/version\n    capture: version\n";
 
-    fn key(name: &str) -> Step {
-        Step::Key(name.to_owned())
+    fn key(name: &str) -> PathStep {
+        PathStep::Key(name.to_owned())
     }
 
     #[test]
     fn keys_and_values_are_found() {
-        assert_eq!(locate(TEXT, &[key("title")], Part::Key), Some((1, 1)));
-        assert_eq!(locate(TEXT, &[key("title")], Part::Value), Some((1, 8)));
-        assert_eq!(locate(TEXT, &[key("steps"), Step::Index(1), key("capture")], Part::Key), Some((6, 5)));
-        assert_eq!(locate(TEXT, &[key("steps"), Step::Index(1), key("capture")], Part::Value), Some((6, 14)));
-        assert_eq!(locate(TEXT, &[key("steps"), Step::Index(1)], Part::Value), Some((5, 5)));
-        assert_eq!(locate(TEXT, &[key("steps"), Step::Index(0), key("run")], Part::Value), Some((3, 10)));
+        assert_eq!(locate(TEXT, &[key("title")], Target::Key), Some((1, 1)));
+        assert_eq!(locate(TEXT, &[key("title")], Target::Value), Some((1, 8)));
+        assert_eq!(
+            locate(TEXT, &[key("steps"), PathStep::Index(1), key("capture")], Target::Key),
+            Some((6, 5))
+        );
+        assert_eq!(
+            locate(TEXT, &[key("steps"), PathStep::Index(1), key("capture")], Target::Value),
+            Some((6, 14))
+        );
+        assert_eq!(locate(TEXT, &[key("steps"), PathStep::Index(1)], Target::Value), Some((5, 5)));
+        assert_eq!(
+            locate(TEXT, &[key("steps"), PathStep::Index(0), key("run")], Target::Value),
+            Some((3, 10))
+        );
     }
 
     #[test]
     fn a_path_that_leads_nowhere_has_no_place() {
-        assert_eq!(locate(TEXT, &[key("absent")], Part::Key), None);
-        assert_eq!(locate(TEXT, &[key("steps"), Step::Index(9)], Part::Value), None);
+        assert_eq!(locate(TEXT, &[key("absent")], Target::Key), None);
+        assert_eq!(locate(TEXT, &[key("steps"), PathStep::Index(9)], Target::Value), None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_yaml::Value;
 
 use super::document::Node;
-use super::place::Step;
+use super::place::PathStep;
 use diagnostic::{Diagnostic, did_you_mean};
 
 /// Collects the faults of a document while typed values are taken out of it.
@@ -32,7 +32,7 @@ impl Reader {
     }
 
     /// All faults so far, in the order of their places.
-    pub fn into_faults(mut self) -> Vec<Diagnostic> {
+    pub fn into_errors(mut self) -> Vec<Diagnostic> {
         self.faults.sort_by(|a, b| (&a.file, a.span).cmp(&(&b.file, b.span)));
         self.faults
     }
@@ -45,14 +45,14 @@ impl Reader {
         };
         for key in mapping.keys() {
             let Value::String(name) = key else {
-                self.report(node.fault(format!("a key must be a word, and one here is {}", kind_of(key))));
+                self.report(node.error(format!("a key must be a word, and one here is {}", kind_of(key))));
                 continue;
             };
             if !allowed.contains(&name.as_str()) {
                 let help = did_you_mean(name, allowed.iter().copied())
                     .unwrap_or_else(|| format!("the keys that may stand here are {}", allowed.join(", ")));
                 let fault =
-                    node.child(Step::Key(name.clone()), key).key_fault(format!("unknown key `{name}`"));
+                    node.child(PathStep::Key(name.clone()), key).key_error(format!("unknown key `{name}`"));
                 self.report(fault.with_help(help));
             }
         }
@@ -65,7 +65,7 @@ impl Reader {
             Value::String(text) => Some(text.clone()),
             Value::Number(_) | Value::Bool(_) => {
                 self.report(
-                    node.fault(format!("expected text, found {}", kind_of(node.value)))
+                    node.error(format!("expected text, found {}", kind_of(node.value)))
                         .with_help("put the value in quotes"),
                 );
                 None
@@ -81,7 +81,7 @@ impl Reader {
     pub fn line(&mut self, node: &Node<'_>) -> Option<String> {
         let text = self.text(node)?;
         if text.trim().is_empty() || text.contains('\n') {
-            self.report(node.fault("expected one line of text that is not empty"));
+            self.report(node.error("expected one line of text that is not empty"));
             return None;
         }
         Some(text)
@@ -94,7 +94,7 @@ impl Reader {
             return None;
         };
         if !range.contains(&number) {
-            self.report(node.fault(format!("{number} is not from {} to {}", range.start(), range.end())));
+            self.report(node.error(format!("{number} is not from {} to {}", range.start(), range.end())));
             return None;
         }
         Some(number)
@@ -104,7 +104,7 @@ impl Reader {
     pub fn duration(&mut self, node: &Node<'_>) -> Option<Duration> {
         let parsed = node.value.as_str().and_then(parse_duration);
         if parsed.is_none() {
-            let fault = node.fault(format!("expected a time, found {}", kind_of(node.value)));
+            let fault = node.error(format!("expected a time, found {}", kind_of(node.value)));
             self.report(fault.with_help("write a number with ms, s or min, such as 500ms or 10s"));
         }
         parsed
@@ -116,7 +116,7 @@ impl Reader {
             self.wrong_type(node, "a list");
             return None;
         };
-        Some(items.iter().enumerate().map(|(at, value)| node.child(Step::Index(at), value)).collect())
+        Some(items.iter().enumerate().map(|(at, value)| node.child(PathStep::Index(at), value)).collect())
     }
 
     /// Take `node` as a list of lines of text.
@@ -129,7 +129,7 @@ impl Reader {
 
     /// A fault for a value of the wrong type.
     pub fn wrong_type(&mut self, node: &Node<'_>, expected: &str) {
-        self.report(node.fault(format!("expected {expected}, found {}", kind_of(node.value))));
+        self.report(node.error(format!("expected {expected}, found {}", kind_of(node.value))));
     }
 }
 
@@ -142,21 +142,21 @@ impl<'d> Fields<'d> {
     /// The value of `key`, when it is there. An explicit null is there.
     pub fn get(&self, key: &str) -> Option<Node<'d>> {
         let value = self.node.value.get(key)?;
-        Some(self.node.child(Step::Key(key.to_owned()), value))
+        Some(self.node.child(PathStep::Key(key.to_owned()), value))
     }
 
     /// The value of `key`, or a fault when it is not there.
     pub fn need(&self, reader: &mut Reader, key: &str) -> Option<Node<'d>> {
         let found = self.get(key);
         if found.is_none() {
-            reader.report(self.node.fault(format!("missing key `{key}`")));
+            reader.report(self.node.error(format!("missing key `{key}`")));
         }
         found
     }
 }
 
 impl<'d> Node<'d> {
-    pub(super) fn child(&self, step: Step, value: &'d Value) -> Node<'d> {
+    pub(super) fn child(&self, step: PathStep, value: &'d Value) -> Node<'d> {
         let mut path = self.path.clone();
         path.push(step);
         Node { document: self.document, path, value }
@@ -199,7 +199,7 @@ mod tests {
         let mut reader = Reader::new();
         check(&mut reader, &document);
         reader
-            .into_faults()
+            .into_errors()
             .iter()
             .map(|f| {
                 format!(

@@ -41,7 +41,7 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
             Some(OUTPUT) => items.push(Item::Output),
             Some(END_UNREAD) if at == last => leaves_unread = true,
             Some(END_UNREAD) => {
-                r.report(item.fault("nothing can come after the recording's end"));
+                r.report(item.error("nothing can come after the recording's end"));
                 good = false;
             }
             Some(word) => {
@@ -49,7 +49,7 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
                 let help = help.unwrap_or_else(|| {
                     format!("write entries of a `cpu:`, `{POLL}`, `{OUTPUT}` or `{END_UNREAD}`")
                 });
-                r.report(item.fault(format!("`{word}` cannot be done to a log")).with_help(help));
+                r.report(item.error(format!("`{word}` cannot be done to a log")).with_help(help));
                 good = false;
             }
             None => match burst(r, item) {
@@ -60,7 +60,7 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
     }
     let plan = Plan { items, leaves_unread };
     if good && plan.cpus().is_empty() {
-        r.report(node.fault("no entry is written"));
+        r.report(node.error("no entry is written"));
         return None;
     }
     if let Some(burst) = plan.ambiguous().filter(|_| good) {
@@ -70,7 +70,7 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
             burst.line
         );
         let help = format!("write them as one burst, or put `{POLL}` in between");
-        r.report(node.key_fault(message).with_help(help));
+        r.report(node.key_error(message).with_help(help));
         return None;
     }
     good.then_some(plan)
@@ -129,12 +129,12 @@ fn burst(r: &mut Reader, node: Node<'_>) -> Option<Burst> {
         }
         (Some(_), Some((_, node))) => {
             r.report(
-                node.key_fault("`count` makes entries that differ in their times: it excludes `entries`"),
+                node.key_error("`count` makes entries that differ in their times: it excludes `entries`"),
             );
             return None;
         }
         (None, None) => {
-            r.report(f.node().fault("a burst needs `entries`, or their `count`"));
+            r.report(f.node().error("a burst needs `entries`, or their `count`"));
             return None;
         }
     };
@@ -147,7 +147,7 @@ fn burst(r: &mut Reader, node: Node<'_>) -> Option<Burst> {
         }
     }
     if entries.is_empty() {
-        r.report(f.node().fault("a burst of no entry"));
+        r.report(f.node().error("a burst of no entry"));
         return None;
     }
     Some(Burst { line, cpu: u32::try_from(cpu?).ok()?, entries })
@@ -161,7 +161,7 @@ fn entry(r: &mut Reader, f: &Fields<'_>, like: &PlannedEntry) -> Option<PlannedE
         (Some(at), None) => time(r, &at).map(When::FromStart),
         (None, Some(timebase)) => r.number(&timebase, 0..=u64::MAX).map(When::Timebase),
         (Some(_), Some(timebase)) => {
-            r.report(timebase.key_fault("an entry has `at` or a `timebase`, not both"));
+            r.report(timebase.key_error("an entry has `at` or a `timebase`, not both"));
             None
         }
     };
@@ -202,7 +202,7 @@ fn code(r: &mut Reader, node: &Node<'_>, names: &[&str]) -> Option<u8> {
     if found.is_none() {
         let help = did_you_mean(name, names.iter().copied());
         let help = help.unwrap_or_else(|| format!("write a code, or one of {}", names.join(", ")));
-        r.report(node.fault(format!("unknown reason `{name}`")).with_help(help));
+        r.report(node.error(format!("unknown reason `{name}`")).with_help(help));
     }
     found
 }
@@ -218,7 +218,7 @@ fn address(r: &mut Reader, node: &Node<'_>) -> Option<Address> {
     match offset.filter(|_| is_name && !name.starts_with(|c: char| c.is_ascii_digit())) {
         Some(offset) => Some(Address::Symbol { name: name.to_owned(), offset }),
         None => {
-            let fault = node.fault(format!("`{text}` is no address"));
+            let fault = node.error(format!("`{text}` is no address"));
             r.report(fault.with_help("write a number, or a symbol with its offset such as plpar_hcall+0x18"));
             None
         }
@@ -229,7 +229,7 @@ fn address(r: &mut Reader, node: &Node<'_>) -> Option<Address> {
 fn time(r: &mut Reader, node: &Node<'_>) -> Option<i64> {
     let found = node.text().and_then(parse_time);
     if found.is_none() {
-        let fault = node.fault("expected a time");
+        let fault = node.error("expected a time");
         r.report(fault.with_help("write a number with ns, us, ms or s, such as 10us, 1.5ms or -5ms"));
     }
     found
@@ -260,7 +260,7 @@ mod tests {
         let document = Document::parse("c.yaml", text).expect("valid YAML");
         let mut reader = Reader::new();
         let plan = plan(&mut reader, &document.root());
-        let faults = reader.into_faults();
+        let faults = reader.into_errors();
         let shown = |f: &diagnostic::Diagnostic| {
             format!("{}:{} {} | {}", f.span.line, f.span.column, f.message, f.help.as_deref().unwrap_or("-"))
         };

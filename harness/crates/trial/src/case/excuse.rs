@@ -26,11 +26,11 @@ pub struct Excuse {
 
 /// A known fault of which the kernel complains.
 #[derive(Debug, Clone)]
-pub struct ExpectedComplaint {
+pub struct ExpectedSplat {
     /// Its line in the case's file, from 1.
     pub line: usize,
     /// How it complains.
-    pub kind: ComplaintKind,
+    pub kind: SplatKind,
     /// A function that the console's report must name.
     pub symbol: Option<String>,
     /// The kernels and guests that have the fault; all without it.
@@ -41,7 +41,7 @@ pub struct ExpectedComplaint {
 
 /// How the kernel complains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComplaintKind {
+pub enum SplatKind {
     /// It panics.
     Panic,
     /// It dies of an oops, on which it panics.
@@ -50,10 +50,10 @@ pub enum ComplaintKind {
     Warning,
 }
 
-impl ComplaintKind {
+impl SplatKind {
     /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, ComplaintKind); 3] =
-        [("panic", ComplaintKind::Panic), ("oops", ComplaintKind::Oops), ("warning", ComplaintKind::Warning)];
+    pub const ALL: [(&'static str, SplatKind); 3] =
+        [("panic", SplatKind::Panic), ("oops", SplatKind::Oops), ("warning", SplatKind::Warning)];
 }
 
 impl Excuse {
@@ -69,7 +69,7 @@ impl Excuse {
     }
 }
 
-impl ExpectedComplaint {
+impl ExpectedSplat {
     /// Whether it counts on a guest.
     pub fn applies(&self, facts: &Facts) -> bool {
         self.when.as_ref().is_none_or(|condition| condition.holds(facts))
@@ -79,13 +79,13 @@ impl ExpectedComplaint {
     /// in its own line; before a death there are many lines.
     pub fn is(&self, complaints: &[Complaint], console: &str) -> bool {
         match self.kind {
-            ComplaintKind::Warning => {
+            SplatKind::Warning => {
                 !complaints.is_empty()
                     && complaints
                         .iter()
                         .all(|c| !c.fatal && c.line.starts_with("WARNING: ") && self.is_named_in(&c.line))
             }
-            ComplaintKind::Panic | ComplaintKind::Oops => {
+            SplatKind::Panic | SplatKind::Oops => {
                 complaints.iter().any(|complaint| complaint.fatal) && self.is_named_in(console)
             }
         }
@@ -196,28 +196,28 @@ mod tests {
         assert!(explains(&[&first, &excuse(&[3], None)], &alone, &[b"anything"]));
     }
 
-    fn expected(kind: ComplaintKind, symbol: Option<&str>) -> ExpectedComplaint {
+    fn expected(kind: SplatKind, symbol: Option<&str>) -> ExpectedSplat {
         let symbol = symbol.map(str::to_owned);
-        ExpectedComplaint { line: 1, kind, symbol, when: None, reason: String::new() }
+        ExpectedSplat { line: 1, kind, symbol, when: None, reason: String::new() }
     }
 
     #[test]
     fn a_death_is_told_by_its_symbol() {
         let console = "[    1.0] NIP [c00000000012f070] vpa_dtl_event_add+0x70/0x178";
         let complaints = [Complaint { line: "Kernel panic - not syncing: x".to_owned(), fatal: true }];
-        let is = |symbol| expected(ComplaintKind::Oops, symbol).is(&complaints, console);
+        let is = |symbol| expected(SplatKind::Oops, symbol).is(&complaints, console);
         assert!(is(None));
         assert!(is(Some("vpa_dtl_event_add")));
         assert!(!is(Some("event_add")));
         assert!(!is(Some("vpa_dtl_event_del")));
-        assert!(!expected(ComplaintKind::Panic, None).is(&[], console));
+        assert!(!expected(SplatKind::Panic, None).is(&[], console));
     }
 
     #[test]
     fn a_warning_is_one_when_it_is_all_that_is_told() {
         let line = |line: &str, fatal| Complaint { line: line.to_owned(), fatal };
         let warning = line("WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1", false);
-        let is = |complaints: &[Complaint]| expected(ComplaintKind::Warning, Some("f")).is(complaints, "");
+        let is = |complaints: &[Complaint]| expected(SplatKind::Warning, Some("f")).is(complaints, "");
         assert!(is(std::slice::from_ref(&warning)));
         assert!(!is(&[]));
         assert!(!is(&[warning.clone(), line("WARNING: kernel/x.c:2 at g+0x1/0x2, CPU#1: sh/1", false)]));

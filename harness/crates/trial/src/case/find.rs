@@ -24,7 +24,7 @@ pub const GOLDEN_EXTENSION: &str = "golden";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingGolden {
     /// A fault of the case.
-    IsAFault,
+    IsAnError,
     /// A capture that is expected to be empty, until its golden is written.
     ExpectsNothing,
 }

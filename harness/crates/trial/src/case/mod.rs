@@ -14,6 +14,6 @@ mod names;
 mod read;
 
 pub use draft::{DraftModule, draft, relative};
-pub use excuse::{ComplaintKind, Excuse, ExpectedComplaint, explains};
+pub use excuse::{Excuse, ExpectedSplat, SplatKind, explains};
 pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
-pub use model::{Action, Capture, Case, CaseId, Part, Requires, Step};
+pub use model::{Action, Capture, CapturePart, Case, CaseId, Requires, Step};

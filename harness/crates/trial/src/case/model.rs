@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use super::excuse::{Excuse, ExpectedComplaint};
+use super::excuse::{Excuse, ExpectedSplat};
 use dtl::Plan;
 use formats::{Format, auxtrace_part, log_entries};
 use golden::Golden;
@@ -55,11 +55,11 @@ pub struct Case {
     /// The modules that its trials can load besides those of the guest.
     pub modules: Vec<ModuleSource>,
     /// The folder in the guest that its steps start from.
-    pub directory: String,
+    pub cwd: String,
     /// Known faults whose marks in captures are excused.
     pub xfail: Vec<Excuse>,
     /// A known fault of which the kernel complains.
-    pub expected: Option<ExpectedComplaint>,
+    pub expected: Option<ExpectedSplat>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
 }
@@ -83,7 +83,7 @@ pub struct Step {
     /// What it does.
     pub action: Action,
     /// How long it may take, in the guest's time.
-    pub limit: Duration,
+    pub timeout: Duration,
     /// What is kept and compared.
     pub capture: Option<Capture>,
 }
@@ -96,7 +96,7 @@ pub enum Action {
         /// The script.
         script: String,
         /// The exit status that it must have.
-        status: u32,
+        exit_status: u32,
         /// What the hypervisor writes while it runs; its standard input is open until then.
         log: Option<Plan>,
     },
@@ -128,7 +128,7 @@ pub struct Capture {
     /// Its format.
     pub format: Format,
     /// What of the output is kept.
-    pub part: Part,
+    pub part: CapturePart,
     /// The module whose events the captured `format` files must be, all of them and no other.
     pub defined_by: Option<String>,
     /// What it must be.
@@ -150,7 +150,7 @@ impl Requires {
 
 /// What of a step's output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum CapturePart {
     /// All of it.
     All,
     /// Of perf's dump, the AUXTRACE records with the logs that they carry.
@@ -159,17 +159,17 @@ pub enum Part {
     Entries,
 }
 
-impl Part {
+impl CapturePart {
     /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, Part); 3] =
-        [("all", Part::All), ("auxtrace", Part::AuxTrace), ("entries", Part::Entries)];
+    pub const ALL: [(&'static str, CapturePart); 3] =
+        [("all", CapturePart::All), ("auxtrace", CapturePart::AuxTrace), ("entries", CapturePart::Entries)];
 
     /// This part of an output.
     pub fn of(self, output: &[u8]) -> Vec<u8> {
         match self {
-            Part::All => output.to_vec(),
-            Part::AuxTrace => auxtrace_part(output),
-            Part::Entries => log_entries(output),
+            CapturePart::All => output.to_vec(),
+            CapturePart::AuxTrace => auxtrace_part(output),
+            CapturePart::Entries => log_entries(output),
         }
     }
 }
@@ -196,11 +196,11 @@ impl Case {
     ///
     /// `step` is an index of `steps`.
     pub fn steps_digest(&self, step: usize) -> String {
-        let mut text = format!("{}\n", self.directory);
+        let mut text = format!("{}\n", self.cwd);
         for step in &self.steps[..=step] {
             match &step.action {
-                Action::Run { script, status, log } => {
-                    text.push_str(&format!("run {status} {script}\n"));
+                Action::Run { script, exit_status, log } => {
+                    text.push_str(&format!("run {exit_status} {script}\n"));
                     text.extend(log.iter().map(Plan::to_text));
                 }
                 Action::Decode { arguments, data } => {

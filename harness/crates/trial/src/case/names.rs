@@ -61,7 +61,7 @@ mod tests {
 
     use camino::Utf8Path;
 
-    use super::super::model::{Action, Capture, Part};
+    use super::super::model::{Action, Capture, CapturePart};
     use super::*;
     use formats::Format;
 
@@ -73,11 +73,11 @@ mod tests {
             Step {
                 line: 1,
                 action: Action::Read { path: "f".to_owned() },
-                limit: Duration::from_secs(1),
+                timeout: Duration::from_secs(1),
                 capture: Some(Capture {
                     name: at.to_string(),
                     format: Format::Plain,
-                    part: Part::All,
+                    part: CapturePart::All,
                     defined_by: None,
                     golden,
                 }),

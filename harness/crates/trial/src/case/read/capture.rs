@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::case::find::GOLDEN_EXTENSION;
-use crate::case::model::{Action, Capture, Part};
+use crate::case::model::{Action, Capture, CapturePart};
 use diagnostic::did_you_mean;
 use formats::Format;
 use golden::{Golden, HEAD};
@@ -19,23 +19,23 @@ impl Context<'_> {
         let Some(node) = f.get("capture") else {
             for key in ["format", "part", "defined_by"] {
                 if let Some(node) = f.get(key) {
-                    self.reader.report(node.key_fault(format!("`{key}` without `capture` has no effect")));
+                    self.reader.report(node.key_error(format!("`{key}` without `capture` has no effect")));
                 }
             }
             if action.is_some_and(|action| !matches!(action, Action::Run { .. })) {
-                let fault = f.node().fault("something is read and not captured");
+                let fault = f.node().error("something is read and not captured");
                 self.reader.report(fault.with_help("add `capture: NAME`"));
             }
             return Some(None);
         };
         let name = self.reader.line(&node)?;
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) || name.starts_with('.') {
-            let fault = node.fault(format!("`{name}` cannot name a file"));
+            let fault = node.error(format!("`{name}` cannot name a file"));
             self.reader.report(fault.with_help("use letters, digits, `.`, `_` and `-`"));
             return None;
         }
         if !self.captures.insert(name.clone()) {
-            self.reader.report(node.fault(format!("an earlier step captures `{name}` already")));
+            self.reader.report(node.error(format!("an earlier step captures `{name}` already")));
             return None;
         }
         let format = format.unwrap_or_else(|| match action {
@@ -45,7 +45,7 @@ impl Context<'_> {
         });
         let part = match f.get("part") {
             Some(node) => self.part(&node, format)?,
-            None => Part::All,
+            None => CapturePart::All,
         };
         let defined_by = match f.get("defined_by") {
             Some(node) => Some(self.defined_by(&node, format)?),
@@ -58,7 +58,7 @@ impl Context<'_> {
     fn defined_by(&mut self, node: &Node<'_>, format: Format) -> Option<String> {
         let module = self.reader.line(node)?;
         if format != Format::EventFormat {
-            let fault = node.key_fault("`defined_by` says which module's events the captured formats are");
+            let fault = node.key_error("`defined_by` says which module's events the captured formats are");
             self.reader.report(
                 fault.with_help("capture `format` files, several one after the other (format: event_format)"),
             );
@@ -66,16 +66,16 @@ impl Context<'_> {
         Some(module)
     }
 
-    fn part(&mut self, node: &Node<'_>, format: Format) -> Option<Part> {
+    fn part(&mut self, node: &Node<'_>, format: Format) -> Option<CapturePart> {
         let name = self.reader.line(node)?;
-        let found = Part::ALL.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
+        let found = CapturePart::ALL.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
         if found.is_none() {
-            let known = Part::ALL.map(|(name, _)| name);
+            let known = CapturePart::ALL.map(|(name, _)| name);
             let help = did_you_mean(&name, known).unwrap_or_else(|| format!("write {}", known.join(" or ")));
-            self.reader.report(node.fault(format!("unknown part `{name}`")).with_help(help));
+            self.reader.report(node.error(format!("unknown part `{name}`")).with_help(help));
         }
-        if found.is_some_and(|part| part != Part::All) && format != Format::PerfDump {
-            let fault = node.fault("only perf's dump has AUXTRACE records");
+        if found.is_some_and(|part| part != CapturePart::All) && format != Format::PerfDump {
+            let fault = node.error("only perf's dump has AUXTRACE records");
             self.reader.report(fault.with_help("it is what `decode: report -D` prints (format: perf_dump)"));
             return None;
         }
@@ -89,7 +89,7 @@ impl Context<'_> {
         if found.is_none() {
             let help =
                 did_you_mean(&name, known).unwrap_or_else(|| format!("known formats: {}", known.join(", ")));
-            self.reader.report(node.fault(format!("unknown format `{name}`")).with_help(help));
+            self.reader.report(node.error(format!("unknown format `{name}`")).with_help(help));
         }
         found
     }
@@ -99,7 +99,7 @@ impl Context<'_> {
         let bytes = match bytes {
             Ok(bytes) => bytes,
             Err(error) => {
-                let fault = node.fault(format!("the golden `{file}` cannot be read: {error}"));
+                let fault = node.error(format!("the golden `{file}` cannot be read: {error}"));
                 self.reader.report(fault.with_help(format!(
                     "`goldtrace run --bless` writes it from what is captured; a golden of the one line `{HEAD}` \
                      expects nothing (its name is that of the capture and `.{GOLDEN_EXTENSION}`)"

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regex::bytes::Regex;
 
 use super::Context;
-use crate::case::excuse::{ComplaintKind, Excuse, ExpectedComplaint};
+use crate::case::excuse::{Excuse, ExpectedSplat, SplatKind};
 use crate::case::model::Step;
 use diagnostic::did_you_mean;
 use golden::Condition;
@@ -34,7 +34,7 @@ impl Context<'_> {
         let Some(found) = captures().find(|known| known.name == capture) else {
             if steps.is_some() {
                 let help = did_you_mean(&capture, captures().map(|known| known.name.as_str()));
-                let fault = capture_node.fault(format!("no step captures `{capture}`"));
+                let fault = capture_node.error(format!("no step captures `{capture}`"));
                 self.reader.report(help.map_or(fault.clone(), |help| fault.with_help(help)));
             }
             return None;
@@ -42,7 +42,7 @@ impl Context<'_> {
         let held: BTreeSet<usize> = found.golden.patterns().iter().map(|(line, _)| *line).collect();
         if let Some(line) = lines.iter().find(|line| !held.contains(line)) {
             let message = format!("line {line} of `{}` holds no line of the capture", found.golden.file);
-            self.reader.report(lines_node.fault(message));
+            self.reader.report(lines_node.error(message));
         }
         Some(Excuse { line, capture, lines, instead: instead?, when: when?, reason: reason? })
     }
@@ -58,7 +58,7 @@ impl Context<'_> {
                 // The last line says what is wrong; those before show where.
                 let why = why.to_string();
                 let last = why.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                self.reader.report(node.fault(format!("this regular expression cannot be read: {last}")));
+                self.reader.report(node.error(format!("this regular expression cannot be read: {last}")));
                 None
             }
         }
@@ -69,14 +69,14 @@ impl Context<'_> {
         let mut lines = BTreeSet::new();
         for item in self.reader.list(node)? {
             let Some((from, to)) = item.range() else {
-                let fault = item.fault("expected the number of a golden's line");
+                let fault = item.error("expected the number of a golden's line");
                 self.reader.report(fault.with_help("write a number, or a range such as 7..9"));
                 return None;
             };
             lines.extend(from..=to);
         }
         if lines.is_empty() {
-            self.reader.report(node.fault("an excuse for no line"));
+            self.reader.report(node.error("an excuse for no line"));
         }
         Some(lines)
     }
@@ -89,7 +89,7 @@ impl Context<'_> {
         match text.parse() {
             Ok(condition) => Some(Some(condition)),
             Err(why) => {
-                let fault = node.fault(format!("this condition cannot be read: {why}"));
+                let fault = node.error(format!("this condition cannot be read: {why}"));
                 self.reader
                     .report(fault.with_help("write it as in a golden's `#@ if`, such as kernel >= 7.2"));
                 None
@@ -97,28 +97,28 @@ impl Context<'_> {
         }
     }
 
-    pub(super) fn expected_complaint(&mut self, node: Node<'_>) -> Option<ExpectedComplaint> {
+    pub(super) fn expected_complaint(&mut self, node: Node<'_>) -> Option<ExpectedSplat> {
         let line = node.line();
         let f = self.reader.fields(node, &["complaint", "symbol", "when", "reason"])?;
         let kind = f.need(&mut self.reader, "complaint").and_then(|node| self.complaint_kind(&node, &f));
         let symbol = f.get("symbol").map(|node| self.reader.line(&node));
         let when = self.when(&f);
         let reason = f.need(&mut self.reader, "reason").and_then(|node| self.reader.line(&node));
-        Some(ExpectedComplaint { line, kind: kind?, symbol: symbol.flatten(), when: when?, reason: reason? })
+        Some(ExpectedSplat { line, kind: kind?, symbol: symbol.flatten(), when: when?, reason: reason? })
     }
 
-    fn complaint_kind(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<ComplaintKind> {
+    fn complaint_kind(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<SplatKind> {
         let word = self.reader.line(node)?;
-        let found = ComplaintKind::ALL.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+        let found = SplatKind::ALL.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
         match found {
             None => {
-                let known = ComplaintKind::ALL.map(|(word, _)| word);
+                let known = SplatKind::ALL.map(|(word, _)| word);
                 let help =
                     did_you_mean(&word, known).unwrap_or_else(|| format!("write {}", known.join(" or ")));
-                self.reader.report(node.fault(format!("unknown complaint `{word}`")).with_help(help));
+                self.reader.report(node.error(format!("unknown complaint `{word}`")).with_help(help));
             }
-            Some(ComplaintKind::Oops | ComplaintKind::Warning) if f.get("symbol").is_none() => {
-                self.reader.report(node.fault("an oops and a warning are told by their `symbol`"));
+            Some(SplatKind::Oops | SplatKind::Warning) if f.get("symbol").is_none() => {
+                self.reader.report(node.error("an oops and a warning are told by their `symbol`"));
             }
             Some(_) => {}
         }

@@ -19,9 +19,9 @@ use guest::{GuestName, ModuleSource};
 use yaml::{Document, Node, Reader};
 
 /// Where a case's steps start from when it does not say.
-const DIRECTORY: &str = "/sys/kernel/tracing";
+const CWD: &str = "/sys/kernel/tracing";
 /// How long a step may take when neither it nor its case says.
-const LIMIT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 const CASE_KEYS: [&str; 10] =
     ["title", "document", "guests", "requires", "modules", "directory", "limit", "steps", "xfail", "expect"];
@@ -56,7 +56,7 @@ pub(super) fn read_case(
         read_golden,
     };
     let case = context.case(id, (folder, file), document.root(), guests);
-    let mut faults = context.reader.into_faults();
+    let mut faults = context.reader.into_errors();
     faults.extend(context.golden_faults);
     faults.extend(case.iter().flat_map(|case| names::faults(&case.steps)));
     (case, context.captures, faults)
@@ -83,10 +83,10 @@ impl Context<'_> {
             Some(node) => ModuleSource::read_list(&mut self.reader, &node, folder),
             None => Some(Vec::new()),
         };
-        let directory = f.get("directory").map_or(Some(DIRECTORY.to_owned()), |node| self.reader.line(&node));
-        let limit = f.get("limit").map_or(Some(LIMIT), |node| self.reader.duration(&node));
+        let cwd = f.get("directory").map_or(Some(CWD.to_owned()), |node| self.reader.line(&node));
+        let timeout = f.get("limit").map_or(Some(TIMEOUT), |node| self.reader.duration(&node));
         let steps =
-            f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, limit.unwrap_or(LIMIT)));
+            f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, timeout.unwrap_or(TIMEOUT)));
         let xfail = f.get("xfail").map_or(Some(Vec::new()), |node| self.excuses(&node, steps.as_deref()));
         let expected = f.get("expect").map(|node| self.expected_complaint(node));
         Some(Case {
@@ -98,7 +98,7 @@ impl Context<'_> {
             guests: guests?,
             requires: requires?,
             modules: modules?,
-            directory: directory?,
+            cwd: cwd?,
             xfail: xfail?,
             expected: expected.flatten(),
             steps: steps?,
@@ -115,15 +115,15 @@ impl Context<'_> {
                     let names: Vec<&str> = known.iter().map(GuestName::as_str).collect();
                     format!("known guests: {}", names.join(", "))
                 });
-                self.reader.report(item.fault(format!("unknown guest `{name}`")).with_help(help));
+                self.reader.report(item.error(format!("unknown guest `{name}`")).with_help(help));
             } else if guests.contains(&guest) {
-                self.reader.report(item.fault(format!("guest `{name}` is named twice")));
+                self.reader.report(item.error(format!("guest `{name}` is named twice")));
             } else {
                 guests.push(guest);
             }
         }
         if guests.is_empty() {
-            self.reader.report(node.fault("the case would run on no guest"));
+            self.reader.report(node.error("the case would run on no guest"));
         }
         Some(guests)
     }
@@ -147,7 +147,7 @@ impl Context<'_> {
                         "write a kernel config symbol as CONFIG_NAME, perf or tcg".to_owned()
                     })
                 };
-                self.reader.report(item.fault(format!("a case cannot require `{word}`")).with_help(help));
+                self.reader.report(item.error(format!("a case cannot require `{word}`")).with_help(help));
             }
         }
         Some(requires)

@@ -26,11 +26,11 @@ const STEP_KEYS: [&str; 12] = [
 ];
 
 impl Context<'_> {
-    pub(super) fn steps(&mut self, node: &Node<'_>, limit: Duration) -> Option<Vec<Step>> {
+    pub(super) fn steps(&mut self, node: &Node<'_>, timeout: Duration) -> Option<Vec<Step>> {
         let items = self.reader.list(node)?;
-        let steps: Vec<Option<Step>> = items.into_iter().map(|item| self.step(item, limit)).collect();
+        let steps: Vec<Option<Step>> = items.into_iter().map(|item| self.step(item, timeout)).collect();
         if self.captures.is_empty() {
-            let fault = node.key_fault("the case asserts nothing: no step has a capture");
+            let fault = node.key_error("the case asserts nothing: no step has a capture");
             self.reader.report(fault.with_help(
                 "add a step such as `read: events/sched/sched_waking/hist_debug` with a `capture:`",
             ));
@@ -38,13 +38,13 @@ impl Context<'_> {
         steps.into_iter().collect()
     }
 
-    fn step(&mut self, node: Node<'_>, default_limit: Duration) -> Option<Step> {
+    fn step(&mut self, node: Node<'_>, default_timeout: Duration) -> Option<Step> {
         let line = node.line();
         let f = self.reader.fields(node, &STEP_KEYS)?;
         let action = self.action(&f);
-        let limit = f.get("limit").map_or(Some(default_limit), |node| self.reader.duration(&node));
+        let timeout = f.get("limit").map_or(Some(default_timeout), |node| self.reader.duration(&node));
         let capture = self.capture(&f, action.as_ref());
-        Some(Step { line, action: action?, limit: limit?, capture: capture? })
+        Some(Step { line, action: action?, timeout: timeout?, capture: capture? })
     }
 
     fn action(&mut self, f: &Fields<'_>) -> Option<Action> {
@@ -54,11 +54,11 @@ impl Context<'_> {
         let (kind, node) = match given.as_slice() {
             [(kind, node)] => (*kind, node),
             [] => {
-                self.reader.report(f.node().fault("a step needs `run`, `read`, `decode` or `inspect`"));
+                self.reader.report(f.node().error("a step needs `run`, `read`, `decode` or `inspect`"));
                 return None;
             }
             [(first, _), (second, node), ..] => {
-                let fault = node.key_fault(format!("a step is either `{first}` or `{second}`"));
+                let fault = node.key_error(format!("a step is either `{first}` or `{second}`"));
                 self.reader.report(fault.with_help("make two steps of it"));
                 return None;
             }
@@ -69,7 +69,7 @@ impl Context<'_> {
             ("data", "decode", "it names what is decoded"),
         ] {
             if let Some(node) = f.get(key).filter(|_| kind != of) {
-                self.reader.report(node.key_fault(format!("`{key}` belongs to `{of}`: {why}")));
+                self.reader.report(node.key_error(format!("`{key}` belongs to `{of}`: {why}")));
             }
         }
         match kind {
@@ -81,43 +81,43 @@ impl Context<'_> {
     }
 
     fn run(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<Action> {
-        let status = f.get("status").map_or(Some(0), |node| self.reader.number(&node, 0..=255));
+        let exit_status = f.get("status").map_or(Some(0), |node| self.reader.number(&node, 0..=255));
         let log = match f.get("dispatch_log") {
             Some(node) => Some(dispatch_log::plan(&mut self.reader, &node)?),
             None => None,
         };
         let script = self.reader.text(node)?;
         if script.trim().is_empty() {
-            self.reader.report(node.fault("an empty script"));
+            self.reader.report(node.error("an empty script"));
             return None;
         }
         if script.contains('\0') {
-            self.reader.report(node.fault("a script cannot hold a NUL"));
+            self.reader.report(node.error("a script cannot hold a NUL"));
             return None;
         }
-        Some(Action::Run { script, status: u32::try_from(status?).unwrap_or(0), log })
+        Some(Action::Run { script, exit_status: u32::try_from(exit_status?).unwrap_or(0), log })
     }
 
     fn decode(&mut self, node: &Node<'_>, f: &Fields<'_>) -> Option<Action> {
         let data = f.get("data").map_or(Some(DATA.to_owned()), |node| self.reader.line(&node));
         let line = self.reader.line(node)?;
         if !self.perf {
-            let fault = node.key_fault("`decode` runs perf, and the case does not require it");
+            let fault = node.key_error("`decode` runs perf, and the case does not require it");
             self.reader.report(fault.with_help("add `perf` to the case's `requires:`"));
         }
         let Ok(arguments) = shell_words::split(&line) else {
-            self.reader.report(node.fault("a quote is not closed"));
+            self.reader.report(node.error("a quote is not closed"));
             return None;
         };
         if !matches!(arguments.first().map(String::as_str), Some("script" | "report" | "evlist")) {
-            let fault = node.fault("`decode` runs perf's subcommands that read recorded data and print it");
+            let fault = node.error("`decode` runs perf's subcommands that read recorded data and print it");
             self.reader.report(fault.with_help("begin with script, report or evlist"));
             return None;
         }
         if let Some(word) =
             arguments.iter().find(|word| word.starts_with("-i") || word.starts_with("--input"))
         {
-            let fault = node.fault(format!("`{word}`: the file is given by `data`"));
+            let fault = node.error(format!("`{word}`: the file is given by `data`"));
             self.reader
                 .report(fault.with_help(format!("add `data: FILE` to the step; without it, {DATA} is read")));
             return None;

@@ -51,7 +51,7 @@ fn a_case() {
     assert_eq!(faults, Vec::<String>::new());
     let case = case.expect("a case");
     assert_eq!(case.guests.len(), 2);
-    assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), status: 3, log: None });
+    assert_eq!(case.steps[0].action, Action::Run { script: "echo 1".to_owned(), exit_status: 3, log: None });
     assert_eq!((case.steps[0].line, case.steps[1].line), (3, 6));
     assert_eq!(case.steps[1].capture.as_ref().expect("one").format, Format::HistDebug);
 }
