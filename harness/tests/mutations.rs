@@ -76,7 +76,7 @@ fn loose(golden: &Golden, edits: &[Edit]) -> Loose {
         .extend(golden.patterns().into_iter().filter(|(_, pattern)| is_open(pattern)).map(|(line, _)| line));
     for edit in edits {
         match *edit {
-            Edit::Passed { capture } => {
+            Edit::Ignored { capture } => {
                 loose.free.insert(capture - 1);
             }
             Edit::Same { golden, capture } if optional.contains(&golden) => {

@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 use dtl::{read_dump, read_script};
-use golden::{Bindings, Comparison, Edit, Facts, Golden, HEAD, Pattern, compare, split_lines};
+use golden::{Bindings, Comparison, Edit, Facts, Golden, HEADER, Pattern, compare, split_lines};
 use kmod::{Module, describe, disagreements, missing_definitions, read_formats};
 use formats::{Format, Piece};
 
@@ -75,7 +75,7 @@ fn told_once(found: &Comparison, golden: &Golden, lines: usize) {
         let (of_golden, of_capture) = match *edit {
             Edit::Same { golden, capture } => (Some(golden), Some(capture)),
             Edit::Missing { golden } => (Some(golden), None),
-            Edit::Unexpected { capture } | Edit::Passed { capture } => (None, Some(capture)),
+            Edit::Unexpected { capture } | Edit::Ignored { capture } => (None, Some(capture)),
         };
         assert!(of_golden.is_none_or(|line| (2..=golden.text.count()).contains(&line)), "{edit:?}");
         if let Some(line) = of_capture {
@@ -92,7 +92,7 @@ fn told_once(found: &Comparison, golden: &Golden, lines: usize) {
 /// does not.
 fn of_itself(capture: &[u8], format: Format, facts: &Facts) {
     let (lines, unfinished) = split_lines(capture);
-    let mut text = format!("{HEAD}\n");
+    let mut text = format!("{HEADER}\n");
     for line in lines {
         let Ok(line) = std::str::from_utf8(line) else { return };
         text.push_str(&format!("{}\n", Pattern::literal(line)));

@@ -3,29 +3,23 @@
 //! [`Golden::parse`] reads a golden strictly; [`compare`] sets it against a capture: conditions are
 //! decided, lines are aligned by their shape, then named holes are unified in order. A name means
 //! one value in all captures of a trial, and two names of one kind of object never mean the same
-//! one ([`Bindings`]).
+//! one ([`Bindings`]). [`bless`] writes goldens from captures.
 //!
-//! This module knows no QEMU, no YAML and no case, and it prints nothing.
+//! - `language`: what a golden's text means; parsing and printing are inverse.
+//! - `matching`: which lines of a capture belong to which lines of a golden, and what names mean.
+//! - `bless`: the golden that captures fit, out of the one that is there.
+//!
+//! This crate knows no file system, no QEMU, no YAML and no case, and it prints nothing.
 
-mod align;
-mod bindings;
 pub mod bless;
-mod compare;
-mod condition;
-mod head;
-mod hole;
-mod parse;
-mod pattern;
-mod print;
-mod select;
-mod text;
-mod tree;
+mod language;
+mod matching;
 
-pub use bindings::{Bindings, Conflict, Place};
-pub use compare::{Comparison, Edit, compare, split_lines};
-pub use condition::{Condition, FEATURES, Facts, Relation};
-pub use head::{HEAD, Head};
-pub use hole::{Hole, Namespace, Nanoseconds, Operand};
-pub use pattern::{Pattern, PatternBuilder, Segment};
-pub use text::Text;
-pub use tree::{Expression, Golden, Node, NodeKind};
+pub use language::condition::{Condition, FEATURES, Facts, Relation};
+pub use language::header::{HEADER, Header};
+pub use language::hole::{Hole, HoleRegex, Namespace, Nanoseconds, Operand};
+pub use language::pattern::{Pattern, PatternBuilder, Segment};
+pub use language::text::Text;
+pub use language::tree::{Expression, Golden, Node, NodeKind};
+pub use matching::bindings::{BindingSite, Bindings, Conflict};
+pub use matching::compare::{Comparison, Edit, compare, split_lines};

@@ -8,8 +8,8 @@ use camino::Utf8PathBuf;
 use super::artefacts::RunDir;
 use super::record::{TrialRecord, Verdict};
 use crate::case::{Capture, Case, Excuse, GOLDEN_EXTENSION, explains};
-use golden::bless::{GuestNames, Namer, Observed, bless, with_head};
-use golden::{Bindings, Facts, Head, compare, split_lines};
+use golden::bless::{GuestNames, Namer, Observed, bless, with_header};
+use golden::{Bindings, Facts, Header, compare, split_lines};
 use guest::Project;
 
 /// What came of blessing a case.
@@ -107,8 +107,8 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
             }
             golden => golden,
         };
-        let old = &capture.golden.head;
-        let head = Head {
+        let old = &capture.golden.header;
+        let head = Header {
             case: Some(case.id.as_str().to_owned()),
             capture: Some(capture.name.clone()),
             steps: Some(case.steps_digest(at)),
@@ -122,7 +122,7 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         if golden.is_some() || head != *old {
             changed.push((
                 project.path(&capture.golden.file),
-                with_head(golden.as_ref().unwrap_or(&capture.golden), head),
+                with_header(golden.as_ref().unwrap_or(&capture.golden), head),
             ));
         }
     }

@@ -41,7 +41,7 @@ pub fn stale(case: &Case) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for (at, step) in case.steps.iter().enumerate() {
         let Some(capture) = &step.capture else { continue };
-        let head = &capture.golden.head;
+        let head = &capture.golden.header;
         let digest = case.steps_digest(at);
         let mut check =
             |found: &Option<String>, expected: &str, message: &str| {

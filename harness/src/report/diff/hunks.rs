@@ -91,7 +91,7 @@ mod tests {
         let sign = |c| match c {
             '-' => Sign::Golden,
             '+' => Sign::Capture,
-            '.' => Sign::Passed,
+            '.' => Sign::Ignored,
             _ => Sign::Both,
         };
         signs.chars().map(|c| Row { sign: sign(c), golden: Some(1), capture: Some(1) }).collect()

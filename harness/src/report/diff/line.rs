@@ -194,7 +194,7 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
-    use golden::{Golden, Place};
+    use golden::{BindingSite, Golden};
 
     fn text(line: &Line<'_>) -> String {
         let words: String = line.words.iter().map(|word| word.text.as_str()).collect();
@@ -210,10 +210,10 @@ mod tests {
     fn bindings(line: &str, values: &[&str]) -> Bindings {
         let whole = format!("#@ golden v1\n{line}\n");
         let golden = Golden::parse(Utf8Path::new("g"), whole.as_bytes()).expect("valid");
-        let place = Place { golden: "g".into(), golden_line: 2, capture_line: 1 };
+        let place = BindingSite { golden: "g".into(), golden_line: 2, capture_line: 1 };
         let mut bindings = Bindings::new();
         for (hole, value) in golden.patterns()[0].1.holes().zip(values) {
-            bindings.meet(hole, value, &place).expect("free");
+            bindings.bind_or_check(hole, value, &place).expect("free");
         }
         bindings
     }

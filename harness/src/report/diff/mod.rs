@@ -40,7 +40,7 @@ pub(super) fn render(failure: &CaptureFailure, colour: Colour) -> String {
         title(&mut text, &format!("{}:{line}: the capture differs", golden.file));
         table::write(failure, &rows, &lines, colour, &mut text);
     }
-    if comparison.unfinished {
+    if comparison.missing_final_newline {
         title(&mut text, &format!("{file}:{}: the last line has no line end", lines.len()));
         offending(lines.last().copied(), &mut text);
     }

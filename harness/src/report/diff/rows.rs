@@ -12,7 +12,7 @@ pub(super) enum Sign {
     /// The capture alone.
     Capture,
     /// The capture, and the golden passes over it.
-    Passed,
+    Ignored,
 }
 
 /// A line of one side or a pair of lines. Numbers count from 1.
@@ -34,7 +34,7 @@ impl Sign {
             Sign::Both => ' ',
             Sign::Golden => '-',
             Sign::Capture => '+',
-            Sign::Passed => '.',
+            Sign::Ignored => '.',
         }
     }
 }
@@ -45,7 +45,7 @@ impl From<Edit> for Row {
             Edit::Same { golden, capture } => (Sign::Both, Some(golden), Some(capture)),
             Edit::Missing { golden } => (Sign::Golden, Some(golden), None),
             Edit::Unexpected { capture } => (Sign::Capture, None, Some(capture)),
-            Edit::Passed { capture } => (Sign::Passed, None, Some(capture)),
+            Edit::Ignored { capture } => (Sign::Ignored, None, Some(capture)),
         };
         Row { sign, golden, capture }
     }
@@ -71,7 +71,7 @@ pub(super) fn pairs(rows: &[Row], shown: impl IntoIterator<Item = usize>) -> Vec
         match rows[at].sign {
             Sign::Golden => golden.push(at),
             Sign::Capture => capture.push(at),
-            Sign::Both | Sign::Passed => end(&mut golden, &mut capture),
+            Sign::Both | Sign::Ignored => end(&mut golden, &mut capture),
         }
     }
     end(&mut golden, &mut capture);

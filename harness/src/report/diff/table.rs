@@ -164,7 +164,7 @@ impl<'t> Table<'t> {
         let _ = write!(text, "{faint}{} |{faint:#}", self.gutters([&golden, &capture]));
         let (style, stress) = match row.sign {
             Sign::Both => (Style::new(), Style::new()),
-            Sign::Passed => (faint, faint),
+            Sign::Ignored => (faint, faint),
             Sign::Golden => (self.palette.golden, self.palette.golden_word),
             Sign::Capture => (self.palette.capture, self.palette.capture_word),
         };

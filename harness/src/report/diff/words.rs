@@ -125,7 +125,7 @@ fn fits(
     let inside = tokens.iter().filter(|token| start <= token.start && token.end <= end);
     let inside: Vec<Token> =
         inside.map(|t| Token { start: t.start - start, end: t.end - start, ..*t }).collect();
-    let Some(held) = pattern.held(here, &inside) else { return false };
+    let Some(held) = pattern.hole_spans(here, &inside) else { return false };
     pattern
         .holes()
         .zip(held)
@@ -138,7 +138,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use golden::{Golden, Place};
+    use golden::{BindingSite, Golden};
 
     /// The lines with `[...]` around what differs.
     fn marked(written: &str, capture: &str, format: Format, bindings: &Bindings) -> [String; 2] {
@@ -197,9 +197,9 @@ mod tests {
         let golden = Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{written}\n").as_bytes());
         let golden = golden.expect("valid");
         let mut bindings = Bindings::new();
-        let place = Place { golden: "g".into(), golden_line: 2, capture_line: 1 };
+        let place = BindingSite { golden: "g".into(), golden_line: 2, capture_line: 1 };
         let hole = golden.patterns()[0].1.holes().next().expect("a hole");
-        bindings.meet(hole, "00000000aaaaaaaa", &place).expect("free");
+        bindings.bind_or_check(hole, "00000000aaaaaaaa", &place).expect("free");
         let shown = "hist_data: {{ptr:A=00000000aaaaaaaa}} ";
         assert_eq!(
             marked(written, "hist_data: 00000000aaaaaaaa y", Format::HistDebug, &bindings),

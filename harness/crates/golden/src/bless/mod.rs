@@ -12,7 +12,7 @@ mod names;
 mod view;
 mod write;
 
-use super::{Facts, Golden, Head, compare};
+use super::{Facts, Golden, Header, compare};
 use formats::Format;
 pub use names::{GuestNames, Namer};
 use view::View;
@@ -56,12 +56,12 @@ pub fn bless(
     Ok(written)
 }
 
-/// The same golden with another head.
+/// The same golden with another header.
 #[must_use]
-pub fn with_head(golden: &Golden, head: Head) -> Golden {
+pub fn with_header(golden: &Golden, header: Header) -> Golden {
     let mut golden = golden.clone();
-    golden.text = golden.text.with_first(&head.to_string());
-    golden.head = head;
+    golden.text = golden.text.with_first(&header.to_string());
+    golden.header = header;
     golden
 }
 

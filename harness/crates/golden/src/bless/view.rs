@@ -36,7 +36,7 @@ impl View {
                 seen.facts.arch, violation.message
             ));
         }
-        if found.unfinished {
+        if found.missing_final_newline {
             return Err(format!("the last line of the capture of {} has no end", seen.facts.arch));
         }
         let blocks = Blocks::of(golden);
@@ -60,7 +60,7 @@ impl View {
                     passed = false;
                     continue;
                 }
-                Edit::Passed { .. } => {
+                Edit::Ignored { .. } => {
                     passed = true;
                     continue;
                 }

@@ -37,7 +37,7 @@ pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) 
     }
     let archs: Vec<&str> = observed.iter().map(|seen| seen.facts.arch.as_str()).collect();
     let body = conditioned(out, &archs)?;
-    let text = format!("{}\n{body}", golden.head);
+    let text = format!("{}\n{body}", golden.header);
     Golden::parse(&golden.file, text).map_err(|faults| {
         let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
         format!("what would be written is no golden: {first}")

@@ -107,10 +107,13 @@ impl ExpectedSplat {
 /// lines only, has no more other lines than it misses, and these are such as the excuses say. `capture`
 /// has the lines that were compared.
 pub fn explains(excuses: &[&Excuse], comparison: &Comparison, capture: &[&[u8]]) -> bool {
-    if comparison.unfinished || !comparison.conflicts.is_empty() || !comparison.violations.is_empty() {
+    if comparison.missing_final_newline
+        || !comparison.conflicts.is_empty()
+        || !comparison.violations.is_empty()
+    {
         return false;
     }
-    let is_same = |edit: &Edit| matches!(edit, Edit::Same { .. } | Edit::Passed { .. });
+    let is_same = |edit: &Edit| matches!(edit, Edit::Same { .. } | Edit::Ignored { .. });
     let mut blocks = comparison.edits.chunk_by(|a, b| is_same(a) == is_same(b));
     blocks.all(|block| is_same(&block[0]) || explains_block(excuses, block, capture))
 }
@@ -121,7 +124,7 @@ fn explains_block(excuses: &[&Excuse], block: &[Edit], capture: &[&[u8]]) -> boo
         match *edit {
             Edit::Missing { golden } => missing.push(golden),
             Edit::Unexpected { capture } => unexpected.push(capture),
-            Edit::Same { .. } | Edit::Passed { .. } => {}
+            Edit::Same { .. } | Edit::Ignored { .. } => {}
         }
     }
     let excused = |line: &usize| excuses.iter().any(|excuse| excuse.lines.contains(line));
@@ -146,7 +149,7 @@ mod tests {
             same_shape: false,
             conflicts: Vec::new(),
             violations: Vec::new(),
-            unfinished: false,
+            missing_final_newline: false,
         }
     }
 
@@ -174,7 +177,7 @@ mod tests {
         assert!(!explains(&comparison(&[SAME, MISSING, OTHER, OTHER])));
         assert!(!explains(&comparison(&[MISSING, OTHER, SAME, OTHER])));
         assert!(!explains(&comparison(&[MISSING, Edit::Missing { golden: 4 }, OTHER])));
-        assert!(!explains(&Comparison { unfinished: true, ..comparison(&[MISSING, OTHER]) }));
+        assert!(!explains(&Comparison { missing_final_newline: true, ..comparison(&[MISSING, OTHER]) }));
     }
 
     #[test]

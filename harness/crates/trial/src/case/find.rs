@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use super::model::{Case, CaseId};
 use super::read::read_case;
 use diagnostic::Diagnostic;
-use golden::HEAD;
+use golden::HEADER;
 use guest::Project;
 use guest::{GuestName, ModuleSource, is_folder_of_modules};
 use image::digest::text_digest;
@@ -129,7 +129,7 @@ fn load(
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && missing == MissingGolden::ExpectsNothing =>
             {
-                Ok(format!("{HEAD}\n").into_bytes())
+                Ok(format!("{HEADER}\n").into_bytes())
             }
             other => other,
         };

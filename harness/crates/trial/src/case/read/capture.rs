@@ -5,7 +5,7 @@ use crate::case::find::GOLDEN_EXTENSION;
 use crate::case::model::{Action, Capture, CapturePart};
 use diagnostic::did_you_mean;
 use formats::Format;
-use golden::{Golden, HEAD};
+use golden::{Golden, HEADER};
 use yaml::{Fields, Node};
 
 impl Context<'_> {
@@ -101,7 +101,7 @@ impl Context<'_> {
             Err(error) => {
                 let fault = node.error(format!("the golden `{file}` cannot be read: {error}"));
                 self.reader.report(fault.with_help(format!(
-                    "`goldtrace run --bless` writes it from what is captured; a golden of the one line `{HEAD}` \
+                    "`goldtrace run --bless` writes it from what is captured; a golden of the one line `{HEADER}` \
                      expects nothing (its name is that of the capture and `.{GOLDEN_EXTENSION}`)"
                 )));
                 return None;

@@ -121,7 +121,7 @@ fn every_fault_is_told_with_its_place() {
          of the capture and `.golden`)",
         "case.yaml:22:10 expected text, found a list | -",
         "case.yaml:24:5 `status` belongs to `run`: a file that cannot be read, and perf that fails, are errors | -",
-        "broken.golden:2:1 this `{{` is not closed | close it with `}}`, or write `{{lit:{{}}` for the text `{{`",
+        "broken.golden:2:1 unclosed `{{` | close it with `}}`, or write `{{lit:{{}}` for the text `{{`",
     ];
     assert_eq!(faults, expected);
 }
@@ -153,7 +153,7 @@ fn faults_of_excuses_are_told() {
         [
             "case.yaml:6:14 no step captures `on` | did you mean `one`?",
             "case.yaml:10:12 line 7 of `one.golden` holds no line of the capture | -",
-            "case.yaml:11:11 this condition cannot be read: `x` is no version | write it as in a golden's `#@ if`, \
+            "case.yaml:11:11 this condition cannot be read: `x` is not a version | write it as in a golden's `#@ if`, \
          such as kernel >= 7.2",
             "case.yaml:13:5 missing key `reason` | -",
             "case.yaml:14:13 expected the number of a golden's line | write a number, or a range such as 7..9",

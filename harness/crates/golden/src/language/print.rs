@@ -6,7 +6,7 @@ use super::tree::{Expression, Golden, Node, NodeKind};
 
 impl fmt::Display for Golden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.head)?;
+        writeln!(f, "{}", self.header)?;
         nodes(f, &self.nodes)
     }
 }
@@ -58,13 +58,13 @@ impl fmt::Display for Expression {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use camino::Utf8Path;
     use proptest::prelude::*;
     use regex::bytes::Regex;
 
     use super::super::condition::Condition;
-    use super::super::head::Head;
+    use super::super::header::Header;
     use super::super::pattern::Pattern;
     use super::super::pattern::tests::pattern;
     use super::super::text::Text;
@@ -88,7 +88,7 @@ pub(super) mod tests {
 
     /// Names that another line may use for another kind are dropped.
     fn anonymous(pattern: Pattern) -> Pattern {
-        use super::super::{Hole, PatternBuilder, Segment};
+        use crate::{Hole, PatternBuilder, Segment};
         let mut builder = PatternBuilder::default();
         for segment in pattern.segments() {
             match segment {
@@ -151,7 +151,7 @@ pub(super) mod tests {
 
         #[test]
         fn print_and_parse_are_inverse(nodes in body()) {
-            let golden = Golden { file: "g".into(), head: Head::default(), nodes, text: Text::default() };
+            let golden = Golden { file: "g".into(), header: Header::default(), nodes, text: Text::default() };
             let text = golden.to_string();
             let parsed = Golden::parse(Utf8Path::new("g"), text.as_bytes());
             let parsed = parsed.map_err(|faults| TestCaseError::fail(format!("{text}\n{faults:?}")))?;

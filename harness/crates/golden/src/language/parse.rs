@@ -1,4 +1,4 @@
-//! Reading a golden: its head, lines and directives.
+//! Reading a golden: its header, lines and directives.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use camino::Utf8Path;
 use regex::bytes::Regex;
 
 use super::condition::Condition;
-use super::head::Head;
+use super::header::Header;
 use super::hole::Namespace;
 use super::pattern::{Pattern, PatternBuilder};
 use super::text::Text;
@@ -35,15 +35,17 @@ impl Golden {
             names: BTreeMap::new(),
             builder: PatternBuilder::default(),
         };
-        let head = parser.head();
-        if let Some(last) = text.unfinished() {
+        let header = parser.header();
+        if let Some(last) = text.unterminated_line() {
             let at = text.count();
             let help = Some("end the file with a newline");
             parser.fault(at, last.len()..last.len(), "the last line has no end", help);
         }
         let nodes = parser.nodes();
-        match head {
-            Some(head) if parser.faults.is_empty() => Ok(Golden { file: file.to_owned(), head, nodes, text }),
+        match header {
+            Some(header) if parser.faults.is_empty() => {
+                Ok(Golden { file: file.to_owned(), header, nodes, text })
+            }
             _ => {
                 parser.faults.sort_by_key(|fault| fault.span);
                 Err(parser.faults)
@@ -113,15 +115,15 @@ impl Parser<'_> {
         self.fault(line, 0..length, message, help);
     }
 
-    fn head(&mut self) -> Option<Head> {
-        match Head::parse(self.text.line(1)) {
-            Ok(head) => Some(head),
+    fn header(&mut self) -> Option<Header> {
+        match Header::parse(self.text.line(1)) {
+            Ok(header) => Some(header),
             Err(_) if self.text.count() == 0 => {
-                self.fault(1, 0..0, "the golden is empty", Some(&Head::help()));
+                self.fault(1, 0..0, "the golden is empty", Some(&Header::help()));
                 None
             }
-            Err(fault) => {
-                self.fault(1, fault.span, &fault.message, Some(&fault.help));
+            Err(error) => {
+                self.fault(1, error.span, &error.message, error.help.as_deref());
                 None
             }
         }
@@ -248,8 +250,8 @@ impl Parser<'_> {
     fn pattern(&mut self, at: usize, text: &str) -> Option<Pattern> {
         let pattern = match Pattern::parse_with(text, &mut self.builder) {
             Ok(pattern) => pattern,
-            Err(fault) => {
-                self.fault(at, fault.at..fault.at + fault.length, &fault.message, fault.help.as_deref());
+            Err(error) => {
+                self.fault(at, error.span, &error.message, error.help.as_deref());
                 return None;
             }
         };
@@ -274,10 +276,10 @@ impl Parser<'_> {
         let parsed = match (word, rest) {
             ("if", condition) => match Condition::parse(condition) {
                 Ok(condition) => Ok(Step::Open(OpenKind::If { condition, then: None })),
-                Err(fault) => {
-                    let start = rest_at + fault.at;
-                    let end = (start + fault.length).min(text.len());
-                    self.fault(at, start..end, &fault.message, fault.help.as_deref());
+                Err(error) => {
+                    let error = error.shifted(rest_at);
+                    let end = error.span.end.min(text.len());
+                    self.fault(at, error.span.start..end, &error.message, error.help.as_deref());
                     // The block is opened all the same: its `end` is not at fault.
                     Ok(Step::Open(OpenKind::If { condition: Condition::Any(Vec::new()), then: None }))
                 }
@@ -362,7 +364,7 @@ fn expression(text: &str) -> Result<Expression, String> {
         text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).filter(|s| !s.is_empty()).ok_or(help)?;
     let regex = Regex::new(source).map_err(|e| {
         let text = e.to_string();
-        format!("`{source}` is no regular expression: {}", text.lines().last().unwrap_or_default().trim())
+        format!("`{source}` is not a regular expression: {}", text.lines().last().unwrap_or_default().trim())
     })?;
     Ok(Expression { source: source.to_owned(), regex })
 }
@@ -399,7 +401,7 @@ mod tests {
         assert_eq!(
             body_faults(body),
             [
-                "2:3 this `{{` is not closed",
+                "2:3 unclosed `{{`",
                 "3:1 unknown hole `{{foo}}`",
                 "4:1 unknown directive `repaet`",
                 "5:1 this `end` closes nothing",

@@ -34,12 +34,12 @@ impl Text {
     }
 
     /// The last line, when it has no newline.
-    pub(super) fn unfinished(&self) -> Option<&str> {
+    pub(super) fn unterminated_line(&self) -> Option<&str> {
         (!self.text.ends_with('\n')).then(|| self.line(self.count())).filter(|line| !line.is_empty())
     }
 
     /// The same lines with another first one.
-    pub(super) fn with_first(&self, first: &str) -> Text {
+    pub(crate) fn with_first(&self, first: &str) -> Text {
         let rest = self.ends.first().map_or("\n", |end| &self.text[*end..]);
         Text::new(format!("{first}{rest}"))
     }
@@ -66,8 +66,8 @@ mod tests {
         assert_eq!(all("a\nb"), "1a|2b");
         let text = Text::new("a\nb".to_owned());
         assert_eq!((text.line(0), text.line(2), text.line(3)), ("", "b", ""));
-        assert_eq!(text.unfinished(), Some("b"));
-        assert_eq!(Text::new("a\n".to_owned()).unfinished(), None);
+        assert_eq!(text.unterminated_line(), Some("b"));
+        assert_eq!(Text::new("a\n".to_owned()).unterminated_line(), None);
         assert_eq!(text.with_first("x").as_str(), "x\nb");
     }
 }

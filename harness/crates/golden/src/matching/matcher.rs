@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use super::assign::assign;
+use super::any_order::assign;
 use super::program::{Op, Program};
+use super::select::Row;
 use super::{Alignment, Lines};
-use crate::select::Row;
 
 /// An index of an arrival; of none, at the start.
 type ArrivalAt = usize;
@@ -87,7 +87,7 @@ pub(super) fn follow<'g>(
                 let rows = (0..*count).filter_map(|i| Some((*program.plain(op + i)?, line + i)));
                 rows.for_each(|(row, line)| found.both(row, line));
             }
-            Taken::Passed(line) => found.passed(*line),
+            Taken::Passed(line) => found.ignored(*line),
             Taken::One(row, line) => found.both(*row, *line),
             Taken::Block(pairs) => pairs.iter().for_each(|(row, line)| found.both(*row, *line)),
         }

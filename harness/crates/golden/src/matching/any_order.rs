@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Lines;
 use super::lines::Window;
-use crate::select::Row;
+use super::select::Row;
 
 /// For each line the row that takes it when rows may stand in any order, as far as that goes. Rows
 /// that are alike take lines in their own order.
@@ -80,7 +80,7 @@ impl Assignment<'_, '_, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::Pattern;
+    use crate::language::pattern::Pattern;
     use formats::Format;
 
     fn assigned(patterns: &[&str], lines: &[&str]) -> Vec<Option<usize>> {

@@ -14,10 +14,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use arch::Arch;
 use diagnostic::did_you_mean;
+use serde::{Deserialize, Serialize};
+
+use super::SyntaxError;
 
 /// What a golden's conditions are about: the guest of the trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,24 +111,15 @@ impl fmt::Display for Relation {
     }
 }
 
-/// A fault in a condition, at a byte offset of its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ConditionFault {
-    pub(super) at: usize,
-    pub(super) length: usize,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
-}
-
 impl Condition {
-    pub(super) fn parse(text: &str) -> Result<Condition, ConditionFault> {
+    pub(super) fn parse(text: &str) -> Result<Condition, SyntaxError> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let condition = parser.any()?;
-        parser.blanks();
+        parser.skip_spaces();
         if parser.at < text.len() {
-            return Err(
-                parser.fault("something more than a condition", Some("join conditions with && or ||"))
-            );
+            return Err(parser
+                .error("extra text after the condition")
+                .with_help("join conditions with && or ||"));
         }
         Ok(condition)
     }
@@ -154,7 +146,7 @@ impl std::str::FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Condition, String> {
-        Condition::parse(text).map_err(|fault| fault.message)
+        Condition::parse(text).map_err(|error| error.message)
     }
 }
 
@@ -201,22 +193,18 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    fn fault(&self, message: &str, help: Option<&str>) -> ConditionFault {
+    /// An error at the next word.
+    fn error(&self, message: impl Into<String>) -> SyntaxError {
         let next = self.text[self.at..].chars().next().map_or(1, char::len_utf8);
-        ConditionFault {
-            at: self.at,
-            length: self.word().len().max(next),
-            message: message.to_owned(),
-            help: help.map(str::to_owned),
-        }
+        SyntaxError::new(self.at..self.at + self.word().len().max(next), message)
     }
 
-    fn blanks(&mut self) {
+    fn skip_spaces(&mut self) {
         self.at += self.text[self.at..].len() - self.text[self.at..].trim_start_matches(' ').len();
     }
 
-    fn take(&mut self, what: &str) -> bool {
-        self.blanks();
+    fn skip(&mut self, what: &str) -> bool {
+        self.skip_spaces();
         let found = self.text[self.at..].starts_with(what);
         if found {
             self.at += what.len();
@@ -232,40 +220,40 @@ impl Parser<'_> {
         &rest[..end]
     }
 
-    fn take_word(&mut self) -> String {
-        self.blanks();
+    fn next_word(&mut self) -> String {
+        self.skip_spaces();
         let word = self.word().to_owned();
         self.at += word.len();
         word
     }
 
-    fn any(&mut self) -> Result<Condition, ConditionFault> {
+    fn any(&mut self) -> Result<Condition, SyntaxError> {
         let mut parts = vec![self.all()?];
-        while self.take("||") {
+        while self.skip("||") {
             parts.push(self.all()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
     }
 
-    fn all(&mut self) -> Result<Condition, ConditionFault> {
+    fn all(&mut self) -> Result<Condition, SyntaxError> {
         let mut parts = vec![self.not()?];
-        while self.take("&&") {
+        while self.skip("&&") {
             parts.push(self.not()?);
         }
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
     }
 
-    fn not(&mut self) -> Result<Condition, ConditionFault> {
+    fn not(&mut self) -> Result<Condition, SyntaxError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(self.fault("conditions are nested too deep", None));
+            return Err(self.error(format!("conditions are nested deeper than {DEPTH_MAX}")));
         }
-        let condition = if self.take("!") {
+        let condition = if self.skip("!") {
             Condition::Not(Box::new(self.not()?))
-        } else if self.take("(") {
+        } else if self.skip("(") {
             let inner = self.any()?;
-            if !self.take(")") {
-                return Err(self.fault("a bracket is not closed", Some("add `)`")));
+            if !self.skip(")") {
+                return Err(self.error("unclosed `(`").with_help("add `)`"));
             }
             inner
         } else {
@@ -275,17 +263,19 @@ impl Parser<'_> {
         Ok(condition)
     }
 
-    fn atom(&mut self) -> Result<Condition, ConditionFault> {
-        self.blanks();
+    fn atom(&mut self) -> Result<Condition, SyntaxError> {
+        self.skip_spaces();
         let start = self.at;
-        let word = self.take_word();
+        let word = self.next_word();
         if let Some(symbol) = word.strip_prefix("config.") {
             let named = symbol.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !symbol.is_empty();
             if named && !symbol.starts_with("CONFIG_") {
                 return Ok(Condition::Config(symbol.to_owned()));
             }
             self.at = start;
-            return Err(self.fault("no config symbol", Some("write config.NAME, without CONFIG_")));
+            return Err(self
+                .error(format!("`{word}` does not name a config symbol"))
+                .with_help("write config.NAME, without CONFIG_"));
         }
         if let Some(name) = word.strip_prefix("feature.") {
             return self.known(start, "feature.", name, &FEATURES).map(Condition::Feature);
@@ -299,18 +289,12 @@ impl Parser<'_> {
                 let help = did_you_mean(&word, known).unwrap_or_else(|| {
                     "a condition is about arch, kernel, config.NAME or feature.NAME".to_owned()
                 });
-                Err(self.fault(&format!("unknown condition `{word}`"), Some(&help)))
+                Err(self.error(format!("unknown condition `{word}`")).with_help(help))
             }
         }
     }
 
-    fn known(
-        &mut self,
-        start: usize,
-        what: &str,
-        name: &str,
-        known: &[&str],
-    ) -> Result<String, ConditionFault> {
+    fn known(&mut self, start: usize, what: &str, name: &str, known: &[&str]) -> Result<String, SyntaxError> {
         if known.contains(&name) {
             return Ok(name.to_owned());
         }
@@ -318,40 +302,40 @@ impl Parser<'_> {
         let help = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
             format!("known: {}", known.iter().map(|k| format!("{what}{k}")).collect::<Vec<_>>().join(", "))
         });
-        Err(self.fault(&format!("unknown `{what}{name}`"), Some(&help)))
+        Err(self.error(format!("unknown `{what}{name}`")).with_help(help))
     }
 
     fn relation(&mut self) -> Option<Relation> {
-        RELATIONS.iter().find(|(text, _)| self.take(text)).map(|(_, relation)| *relation)
+        RELATIONS.iter().find(|(text, _)| self.skip(text)).map(|(_, relation)| *relation)
     }
 
-    fn arch(&mut self) -> Result<Condition, ConditionFault> {
+    fn arch(&mut self) -> Result<Condition, SyntaxError> {
         let relation = self.relation();
-        self.blanks();
+        self.skip_spaces();
         let start = self.at;
-        let name = self.take_word();
+        let name = self.next_word();
         let arch = Condition::Arch(self.known(start, "", &name, &Arch::names().collect::<Vec<_>>())?);
         match relation {
             Some(Relation::Equal) => Ok(arch),
             Some(Relation::NotEqual) => Ok(Condition::Not(Box::new(arch))),
-            _ => Err(self.fault("an architecture is compared with == or !=", None)),
+            _ => Err(self.error("an architecture is compared with == or !=").with_help("write arch == NAME")),
         }
     }
 
-    fn kernel(&mut self) -> Result<Condition, ConditionFault> {
-        let help = Some("write kernel >= 7.2, with ==, !=, <, <=, > or >=");
+    fn kernel(&mut self) -> Result<Condition, SyntaxError> {
+        let help = "write kernel >= 7.2, with ==, !=, <, <=, > or >=";
         let Some(relation) = self.relation() else {
-            return Err(self.fault("kernel is compared with nothing", help));
+            return Err(self.error("expected a comparison after `kernel`").with_help(help));
         };
-        self.blanks();
+        self.skip_spaces();
         let start = self.at;
-        let word = self.take_word();
+        let word = self.next_word();
         let version: Option<Vec<u32>> = word.split('.').map(|part| part.parse().ok()).collect();
         match version {
             Some(version) if version.len() <= 3 => Ok(Condition::Kernel(relation, version)),
             _ => {
                 self.at = start;
-                Err(self.fault(&format!("`{word}` is no version"), help))
+                Err(self.error(format!("`{word}` is not a version")).with_help(help))
             }
         }
     }
@@ -374,7 +358,7 @@ mod tests {
 
     #[track_caller]
     fn holds(text: &str) -> bool {
-        Condition::parse(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}")).holds(&facts())
+        Condition::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).holds(&facts())
     }
 
     #[test]
@@ -401,20 +385,22 @@ mod tests {
     }
 
     #[test]
-    fn faults_have_a_place_and_advice() {
-        let fault = |text| {
-            let fault = Condition::parse(text).expect_err(text);
-            format!("{}: {} | {}", fault.at, fault.message, fault.help.unwrap_or_default())
+    fn errors_have_spans_and_help() {
+        let error = |text: &str| {
+            let error = Condition::parse(text).expect_err(text);
+            format!("{}: {} | {}", error.span.start, error.message, error.help.unwrap_or_default())
         };
-        assert_eq!(fault("arhc == x86_64"), "0: unknown condition `arhc` | did you mean `arch`?");
-        assert_eq!(fault("arch == x86"), "8: unknown `x86` | did you mean `x86_64`?");
-        assert_eq!(fault("feature.kvn"), "0: unknown `feature.kvn` | did you mean `kvm`?");
-        assert!(fault("kernel >= seven").starts_with("10: `seven` is no version"));
-        assert!(fault("config.CONFIG_SMP").contains("without CONFIG_"));
-        assert!(fault("(config.SMP").contains("not closed"));
-        assert!(fault("config.A config.B").starts_with("9: something more"));
-        assert!(fault("").contains("unknown condition"));
-        assert!(fault(&"!".repeat(1000)).contains("too deep"));
+        assert_eq!(error("arhc == x86_64"), "0: unknown condition `arhc` | did you mean `arch`?");
+        assert_eq!(error("arch == x86"), "8: unknown `x86` | did you mean `x86_64`?");
+        assert_eq!(error("feature.kvn"), "0: unknown `feature.kvn` | did you mean `kvm`?");
+        assert!(error("kernel >= seven").starts_with("10: `seven` is not a version"));
+        assert!(error("config.CONFIG_SMP").contains("without CONFIG_"));
+        assert!(error("(config.SMP").contains("unclosed `(`"));
+        assert!(error("config.A config.B").starts_with("9: extra text"));
+        assert!(error("").contains("unknown condition"));
+        assert!(error(&"!".repeat(1000)).contains("nested deeper than 50"));
+        assert!(error("arch < x86_64").contains("compared with == or !="));
+        assert!(error("kernel").contains("expected a comparison"));
     }
 
     fn condition() -> impl Strategy<Value = Condition> {
@@ -442,9 +428,10 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_condition_or_a_fault(text in ".{0,40}") {
-            if let Err(fault) = Condition::parse(&text) {
-                prop_assert!(fault.at <= text.len());
+        fn any_text_is_a_condition_or_an_error(text in ".{0,40}") {
+            match Condition::parse(&text) {
+                Ok(condition) => prop_assert_eq!(Condition::parse(&condition.to_string()), Ok(condition)),
+                Err(error) => prop_assert!(error.span.start <= text.len() && !error.message.is_empty()),
             }
         }
     }

@@ -4,7 +4,7 @@ use camino::Utf8PathBuf;
 use regex::bytes::Regex;
 
 use super::condition::Condition;
-use super::head::Head;
+use super::header::Header;
 use super::pattern::Pattern;
 use super::text::Text;
 
@@ -14,7 +14,7 @@ pub struct Golden {
     /// The file, as it is shown.
     pub file: Utf8PathBuf,
     /// The first line.
-    pub head: Head,
+    pub header: Header,
     /// Everything below it, in order.
     pub nodes: Vec<Node>,
     /// The golden's own lines, for showing.

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::thread;
 
-use super::align::{Alignment, Lines, Program, align};
-use super::bindings::{Bindings, Conflict, Place};
-use super::condition::Facts;
+use super::align::{Alignment, align};
+use super::bindings::{BindingSite, Bindings, Conflict};
+use super::lines::Lines;
+use super::program::Program;
 use super::select::select;
-use super::tree::{Expression, Golden};
+use crate::language::condition::Facts;
+use crate::language::tree::{Expression, Golden};
 use formats::{Format, Violation};
 
 /// One line of a comparison. Lines count from 1.
@@ -32,7 +34,7 @@ pub enum Edit {
         capture: usize,
     },
     /// The golden says that any line may stand here.
-    Passed {
+    Ignored {
         /// The capture's line.
         capture: usize,
     },
@@ -50,13 +52,16 @@ pub struct Comparison {
     /// Rules of the format that the capture breaks, and lines that the golden forbids.
     pub violations: Vec<Violation>,
     /// The capture's last line has no line end.
-    pub unfinished: bool,
+    pub missing_final_newline: bool,
 }
 
 impl Comparison {
     /// Whether the capture is what the golden says.
     pub fn passes(&self) -> bool {
-        self.same_shape && self.conflicts.is_empty() && self.violations.is_empty() && !self.unfinished
+        self.same_shape
+            && self.conflicts.is_empty()
+            && self.violations.is_empty()
+            && !self.missing_final_newline
     }
 }
 
@@ -153,7 +158,7 @@ pub fn compare(
     facts: &Facts,
     bindings: &mut Bindings,
 ) -> Comparison {
-    let (texts, unfinished) = split_lines(capture);
+    let (texts, missing_final_newline) = split_lines(capture);
     let selected = select(golden, facts);
     let program = Program::new(&selected.slots);
     let lines = Lines::new(&texts, format);
@@ -172,15 +177,16 @@ pub fn compare(
     violations.extend(out_of_order(golden, &selected.streams, &edits, &texts));
     let mut conflicts = Vec::new();
     for (row, line) in named {
-        let place = Place { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
+        let place =
+            BindingSite { golden: golden.file.clone(), golden_line: row.line, capture_line: line + 1 };
         let text = lines.text(line);
-        let held = row.pattern.held(text, &lines.tokens(line)).unwrap_or_default();
+        let held = row.pattern.hole_spans(text, &lines.tokens(line)).unwrap_or_default();
         for (hole, span) in row.pattern.holes().zip(held) {
             let value = String::from_utf8_lossy(text[span].trim_ascii());
-            conflicts.extend(bindings.meet(hole, &value, &place).err().map(|c| *c));
+            conflicts.extend(bindings.bind_or_check(hole, &value, &place).err().map(|c| *c));
         }
     }
-    Comparison { edits, same_shape, conflicts, violations, unfinished }
+    Comparison { edits, same_shape, conflicts, violations, missing_final_newline }
 }
 
 #[cfg(test)]
@@ -219,7 +225,7 @@ mod tests {
             Edit::Same { .. } => '=',
             Edit::Missing { .. } => '-',
             Edit::Unexpected { .. } => '+',
-            Edit::Passed { .. } => '.',
+            Edit::Ignored { .. } => '.',
         });
         let signs: String = signs.collect();
         assert_eq!(found.same_shape, !signs.contains(['-', '+']), "{signs}");
@@ -273,10 +279,10 @@ mod tests {
     #[test]
     fn lines_end_with_newlines_only() {
         let lines = |text: &'static str| {
-            let (lines, unfinished) = split_lines(text.as_bytes());
+            let (lines, missing_final_newline) = split_lines(text.as_bytes());
             (
                 lines.into_iter().map(|l| std::str::from_utf8(l).expect("UTF-8")).collect::<Vec<_>>(),
-                unfinished,
+                missing_final_newline,
             )
         };
         assert_eq!(lines(""), (vec![], false));
@@ -288,8 +294,8 @@ mod tests {
     fn a_long_text_has_the_lines_of_its_halves() {
         for end in ["", "\n", "\n\n", "\nx"] {
             let text = format!("{}{end}", "0123456789\n\n".repeat(BYTES_WORTH_A_THREAD / 12 + 1));
-            let (lines, unfinished) = split_lines(text.as_bytes());
-            assert_eq!(unfinished, end == "\nx");
+            let (lines, missing_final_newline) = split_lines(text.as_bytes());
+            assert_eq!(missing_final_newline, end == "\nx");
             assert!(lines == lines_of(text.as_bytes()), "{end:?}");
         }
         let one = "x".repeat(BYTES_WORTH_A_THREAD);

@@ -5,12 +5,12 @@ use std::fmt;
 
 use camino::Utf8PathBuf;
 
-use super::hole::{Hole, Namespace, Operand, is_injective};
+use crate::language::hole::{Hole, Namespace, Operand, is_injective};
 use formats::{TokenKind, number};
 
 /// Where a golden and a capture met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct BindingSite {
     /// The golden.
     pub golden: Utf8PathBuf,
     /// Its line, from 1.
@@ -19,7 +19,7 @@ pub struct Place {
     pub capture_line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for BindingSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{} (line {} of the capture)", self.golden, self.golden_line, self.capture_line)
     }
@@ -33,40 +33,40 @@ pub enum Conflict {
         /// The name.
         name: String,
         /// Its value, and where it was bound.
-        bound: (String, Place),
+        bound: (String, BindingSite),
         /// The value here.
-        here: (String, Place),
+        here: (String, BindingSite),
     },
     /// A value has another name already.
     OtherName {
         /// The value.
         value: String,
         /// Its name, and where it was bound.
-        bound: (String, Place),
+        bound: (String, BindingSite),
         /// The name here.
-        here: (String, Place),
+        here: (String, BindingSite),
     },
     /// A number or a time does not relate to a bound one as the hole says.
     Unrelated {
         /// The hole.
         hole: String,
         /// The value that it refers to, and where that was bound.
-        bound: (String, Place),
+        bound: (String, BindingSite),
         /// The value here.
-        here: (String, Place),
+        here: (String, BindingSite),
     },
     /// A hole refers to a name that nothing has bound so far.
     Unbound {
         /// The hole.
         hole: String,
         /// The value here.
-        here: (String, Place),
+        here: (String, BindingSite),
     },
 }
 
 impl Conflict {
     /// Where the conflict was noticed.
-    pub fn here(&self) -> &Place {
+    pub fn here(&self) -> &BindingSite {
         match self {
             Conflict::OtherValue { here, .. }
             | Conflict::OtherName { here, .. }
@@ -107,8 +107,8 @@ impl fmt::Display for Conflict {
 /// The meaning of names, for all captures of a trial.
 #[derive(Debug, Default, Clone)]
 pub struct Bindings {
-    values: BTreeMap<(Namespace, String), (String, Place)>,
-    names: BTreeMap<(Namespace, String), (String, Place)>,
+    values: BTreeMap<(Namespace, String), (String, BindingSite)>,
+    names: BTreeMap<(Namespace, String), (String, BindingSite)>,
 }
 
 impl Bindings {
@@ -131,7 +131,12 @@ impl Bindings {
     ///
     /// # Errors
     /// The conflict; what was bound before stays.
-    pub fn meet(&mut self, hole: &Hole, value: &str, place: &Place) -> Result<(), Box<Conflict>> {
+    pub fn bind_or_check(
+        &mut self,
+        hole: &Hole,
+        value: &str,
+        place: &BindingSite,
+    ) -> Result<(), Box<Conflict>> {
         if let Some((namespace, name)) = hole.binds() {
             return self.bind(namespace, name, value, place);
         }
@@ -151,7 +156,7 @@ impl Bindings {
         namespace: Namespace,
         name: &str,
         value: &str,
-        place: &Place,
+        place: &BindingSite,
     ) -> Result<(), Box<Conflict>> {
         let here = |what: &str| (what.to_owned(), place.clone());
         if let Some(bound) = self.values.get(&(namespace, name.to_owned())) {
@@ -215,45 +220,53 @@ impl From<TokenKind> for Namespace {
 mod tests {
     use super::*;
 
-    fn place(line: usize) -> Place {
-        Place { golden: "g".into(), golden_line: line, capture_line: line }
+    fn place(line: usize) -> BindingSite {
+        BindingSite { golden: "g".into(), golden_line: line, capture_line: line }
     }
 
-    fn meet(bindings: &mut Bindings, hole: &str, value: &str) -> Result<(), String> {
+    fn bind_or_check(bindings: &mut Bindings, hole: &str, value: &str) -> Result<(), String> {
         let hole = Hole::parse(hole).expect("valid");
-        bindings.meet(&hole, value, &place(1)).map_err(|c| c.to_string())
+        bindings.bind_or_check(&hole, value, &place(1)).map_err(|c| c.to_string())
     }
 
     #[test]
     fn numbers_may_be_equal_and_objects_not() {
         let mut bindings = Bindings::new();
-        assert_eq!(meet(&mut bindings, "n:HITS", "3"), Ok(()));
-        assert_eq!(meet(&mut bindings, "n:ROWS", "3"), Ok(()));
-        assert_eq!(meet(&mut bindings, "ptr:A", "3"), Ok(()));
-        assert!(meet(&mut bindings, "ptr:B", "3").expect_err("one object").contains("two in the golden"));
-        assert!(meet(&mut bindings, "ptr:A", "4").expect_err("two objects").contains("two in the capture"));
-        assert_eq!(meet(&mut bindings, "word:W", "x"), Ok(()));
-        assert!(meet(&mut bindings, "word:W", "y").is_err());
+        assert_eq!(bind_or_check(&mut bindings, "n:HITS", "3"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "n:ROWS", "3"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "ptr:A", "3"), Ok(()));
+        assert!(
+            bind_or_check(&mut bindings, "ptr:B", "3").expect_err("one object").contains("two in the golden")
+        );
+        assert!(
+            bind_or_check(&mut bindings, "ptr:A", "4")
+                .expect_err("two objects")
+                .contains("two in the capture")
+        );
+        assert_eq!(bind_or_check(&mut bindings, "word:W", "x"), Ok(()));
+        assert!(bind_or_check(&mut bindings, "word:W", "y").is_err());
     }
 
     #[test]
     fn numbers_relate_to_named_ones() {
         let mut bindings = Bindings::new();
-        assert_eq!(meet(&mut bindings, "n:HITS", "3"), Ok(()));
-        assert_eq!(meet(&mut bindings, "n==HITS", "3"), Ok(()));
-        assert_eq!(meet(&mut bindings, "n>HITS", "4"), Ok(()));
-        assert!(meet(&mut bindings, "n<HITS", "3").expect_err("not less").contains("does not hold"));
-        assert!(meet(&mut bindings, "n==ROWS", "3").expect_err("unbound").contains("no earlier line"));
+        assert_eq!(bind_or_check(&mut bindings, "n:HITS", "3"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "n==HITS", "3"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "n>HITS", "4"), Ok(()));
+        assert!(bind_or_check(&mut bindings, "n<HITS", "3").expect_err("not less").contains("does not hold"));
+        assert!(
+            bind_or_check(&mut bindings, "n==ROWS", "3").expect_err("unbound").contains("no earlier line")
+        );
     }
 
     #[test]
     fn times_relate_to_named_ones() {
         let mut bindings = Bindings::new();
-        assert_eq!(meet(&mut bindings, "ts:T0", "1.000100"), Ok(()));
-        assert_eq!(meet(&mut bindings, "ts:T0+1200us..1300us", "1.001300"), Ok(()));
-        assert_eq!(meet(&mut bindings, "ts:T0+1200us..1300us", "1.001400"), Ok(()));
-        assert!(meet(&mut bindings, "ts:T0+1200us..1300us", "1.001401").is_err());
-        assert!(meet(&mut bindings, "ts:T0+0ns..1s", "0.9").is_err());
+        assert_eq!(bind_or_check(&mut bindings, "ts:T0", "1.000100"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001300"), Ok(()));
+        assert_eq!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001400"), Ok(()));
+        assert!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001401").is_err());
+        assert!(bind_or_check(&mut bindings, "ts:T0+0ns..1s", "0.9").is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is expected, as a list of simple operations.
 
-use crate::select::{Row, Slot, rows_from};
+use super::select::{Row, Slot, rows_from};
 
 /// One operation. Jumps are to indices of operations.
 #[derive(Debug, Clone)]

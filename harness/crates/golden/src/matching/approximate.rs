@@ -31,7 +31,12 @@ const TRIES_MAX: usize = 1 << 22;
 const DIFF_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Append an alignment of what follows the first `head` lines, which fit.
-pub(super) fn nearest<'g>(program: &Program<'g>, lines: &Lines<'_>, head: usize, found: &mut Alignment<'g>) {
+pub(super) fn approximate<'g>(
+    program: &Program<'g>,
+    lines: &Lines<'_>,
+    head: usize,
+    found: &mut Alignment<'g>,
+) {
     let (n, m) = (program.ops.len(), lines.len());
     let both = |op: usize, line: usize| program.plain(op).is_some_and(|row| lines.fits(row, line));
     let tail = (0..(n - head).min(m - head)).take_while(|at| both(n - 1 - at, m - 1 - at)).count();

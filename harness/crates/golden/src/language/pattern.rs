@@ -3,13 +3,15 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::hole::{Hole, Operand};
 use formats::{Token, TokenKind, number};
+
+use super::SyntaxError;
+use super::hole::{Hole, Operand};
 
 /// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment<'p> {
-    /// Text that must be there as it stands. Never empty.
+    /// Text that must be equal. Never empty.
     Literal(&'p str),
     /// A hole.
     Hole(&'p Hole),
@@ -24,29 +26,29 @@ pub struct Pattern {
     /// All literal text.
     text: Box<str>,
     /// Holes in the text, in order.
-    places: Box<[Place]>,
+    places: Box<[HoleAt]>,
 }
 
 /// A hole, `at` so many bytes of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum HoleAt {
     /// A token of a kind, without a name.
     Token { at: u32, kind: TokenKind },
     /// Any other hole.
     Other { at: u32, hole: Box<Hole> },
 }
 
-impl Place {
+impl HoleAt {
     fn at(&self) -> usize {
         match self {
-            Place::Token { at, .. } | Place::Other { at, .. } => *at as usize,
+            HoleAt::Token { at, .. } | HoleAt::Other { at, .. } => *at as usize,
         }
     }
 
     fn hole(&self) -> &Hole {
         match self {
-            Place::Token { kind, .. } => Hole::unnamed(*kind),
-            Place::Other { hole, .. } => hole,
+            HoleAt::Token { kind, .. } => Hole::unnamed(*kind),
+            HoleAt::Other { hole, .. } => hole,
         }
     }
 }
@@ -55,7 +57,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct PatternBuilder {
     text: String,
-    places: Vec<Place>,
+    places: Vec<HoleAt>,
 }
 
 impl PatternBuilder {
@@ -68,8 +70,8 @@ impl PatternBuilder {
     pub fn hole(&mut self, hole: Hole) {
         let at = u32::try_from(self.text.len()).expect("a line is shorter than 4 GiB");
         self.places.push(match hole {
-            Hole::Token { kind, name: None } => Place::Token { at, kind },
-            hole => Place::Other { at, hole: Box::new(hole) },
+            Hole::Token { kind, name: None } => HoleAt::Token { at, kind },
+            hole => HoleAt::Other { at, hole: Box::new(hole) },
         });
     }
 
@@ -84,15 +86,6 @@ impl PatternBuilder {
         self.text.clear();
         self.places.clear();
     }
-}
-
-/// A fault in a line, at a byte offset, with the length of the text at fault.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PatternFault {
-    pub(super) at: usize,
-    pub(super) length: usize,
-    pub(super) message: String,
-    pub(super) help: Option<String>,
 }
 
 const OPEN: &str = "{{";
@@ -112,12 +105,12 @@ impl Pattern {
 
     /// Read a line.
     #[cfg(test)]
-    pub(super) fn parse(line: &str) -> Result<Pattern, PatternFault> {
+    pub(crate) fn parse(line: &str) -> Result<Pattern, SyntaxError> {
         Pattern::parse_with(line, &mut PatternBuilder::default())
     }
 
-    /// Read a line, with a builder for whoever reads one line after the other.
-    pub(super) fn parse_with(line: &str, builder: &mut PatternBuilder) -> Result<Pattern, PatternFault> {
+    /// Read a line, reusing a builder: for a caller that reads many lines.
+    pub(super) fn parse_with(line: &str, builder: &mut PatternBuilder) -> Result<Pattern, SyntaxError> {
         builder.clear();
         let mut rest_at = None;
         let mut at = 0;
@@ -138,32 +131,22 @@ impl Pattern {
                 continue;
             }
             let Some(length) = pair(b'}', &line[open..]) else {
-                return Err(PatternFault {
-                    at: open,
-                    length: line.len() - open,
-                    message: "this `{{` is not closed".to_owned(),
-                    help: Some(format!(
-                        "close it with `}}}}`, or write `{LITERAL_OPEN}` for the text `{{{{`"
-                    )),
-                });
+                let help = format!("close it with `}}}}`, or write `{LITERAL_OPEN}` for the text `{{{{`");
+                return Err(SyntaxError::new(open..line.len(), "unclosed `{{`").with_help(help));
             };
-            let fault = |message: String, help: Option<String>| PatternFault {
-                at: open,
-                length: length + CLOSE.len(),
-                message,
-                help,
-            };
+            let whole = open..open + length + CLOSE.len();
             let inside = &line[open + OPEN.len()..open + length];
             if inside.starts_with("lit:") {
                 let help = format!("only `{LITERAL_OPEN}`, and `{LITERAL_DIRECTIVE}` at the start of a line");
-                return Err(fault("text that needs no `lit:`".to_owned(), Some(help)));
+                return Err(SyntaxError::new(whole, "this text needs no `lit:`").with_help(help));
             }
-            let hole = Hole::parse(inside).map_err(|(message, help)| fault(message, help))?;
+            let hole = Hole::parse(inside).map_err(|error| SyntaxError { span: whole.clone(), ..error })?;
             if matches!(hole, Hole::Rest) && rest_at.replace(open).is_some() {
-                return Err(fault(
-                    "a second `{{..}}` in the line: where the first ends is not told".to_owned(),
-                    None,
-                ));
+                let message =
+                    "second `{{..}}` in one line: ambiguous, nothing marks where the first one ends";
+                return Err(
+                    SyntaxError::new(whole, message).with_help("write a narrower hole, such as `{{word}}`")
+                );
             }
             builder.hole(hole);
             at = open + length + CLOSE.len();
@@ -182,7 +165,7 @@ impl Pattern {
             let text = literal(std::mem::replace(&mut start, place.at()), place.at());
             text.into_iter().chain([Segment::Hole(place.hole())])
         });
-        let last = self.places.last().map_or(0, Place::at);
+        let last = self.places.last().map_or(0, HoleAt::at);
         before.chain(literal(last, self.text.len()))
     }
 
@@ -193,18 +176,18 @@ impl Pattern {
 
     /// The text before the first hole.
     pub fn literal_start(&self) -> &str {
-        &self.text[..self.places.first().map_or(self.text.len(), Place::at)]
+        &self.text[..self.places.first().map_or(self.text.len(), HoleAt::at)]
     }
 
     /// The holes, in order.
     pub fn holes(&self) -> impl Iterator<Item = &Hole> {
-        self.places.iter().map(Place::hole)
+        self.places.iter().map(HoleAt::hole)
     }
 
     /// Whether a hole binds a name or refers to one.
     pub fn has_names(&self) -> bool {
         let named = |hole: &Hole| hole.binds().or(hole.uses()).is_some();
-        self.places.iter().any(|place| matches!(place, Place::Other { hole, .. } if named(hole)))
+        self.places.iter().any(|place| matches!(place, HoleAt::Other { hole, .. } if named(hole)))
     }
 
     /// Whether the line has the pattern's shape: its literal text, and in each hole something of
@@ -213,11 +196,11 @@ impl Pattern {
         self.walk(line, tokens, |_| ())
     }
 
-    /// What stands in each hole of a line that has the pattern's shape, as spans of the line, in
-    /// order; `None` when it has not.
-    pub fn held(&self, line: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
-        let mut held = Vec::new();
-        self.walk(line, tokens, |span| held.push(span)).then_some(held)
+    /// The spans of the line that the holes match, in order; `None` when the line does not have the
+    /// pattern's shape.
+    pub fn hole_spans(&self, line: &[u8], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
+        let mut spans = Vec::new();
+        self.walk(line, tokens, |span| spans.push(span)).then_some(spans)
     }
 
     fn walk(&self, line: &[u8], tokens: &[Token], mut visit: impl FnMut(Range<usize>)) -> bool {
@@ -250,14 +233,14 @@ impl Pattern {
 struct Remaining<'p> {
     text: &'p [u8],
     from: usize,
-    places: &'p [Place],
+    places: &'p [HoleAt],
 }
 
 /// How far a walk came.
 enum Walked<'p> {
     /// All of the pattern matches up to this byte of the line.
     ToEnd(usize),
-    /// What stands before a `{{..}}` matches up to this byte of the line; and what stands behind it.
+    /// What stands before a `{{..}}` matches up to this byte of the line; and what comes after it.
     ToRest(usize, Remaining<'p>),
 }
 
@@ -275,8 +258,8 @@ impl<'p> Remaining<'p> {
             at = literal_end(&text[from..place.at()], at, line)?;
             from = place.at();
             let end = match place {
-                Place::Token { kind, .. } => token_end(*kind, at, line, tokens)?,
-                Place::Other { hole, .. } => match **hole {
+                HoleAt::Token { kind, .. } => token_end(*kind, at, line, tokens)?,
+                HoleAt::Other { hole, .. } => match **hole {
                     Hole::Rest => {
                         let after = Remaining { text, from, places: &places[index + 1..] };
                         return Some(Walked::ToRest(at, after));
@@ -303,7 +286,7 @@ fn pair(byte: u8, text: &str) -> Option<usize> {
 }
 
 /// Where what stands in a hole that begins at `at` ends.
-pub(super) fn hole_end(hole: &Hole, at: usize, line: &[u8], tokens: &[Token]) -> Option<usize> {
+pub(crate) fn hole_end(hole: &Hole, at: usize, line: &[u8], tokens: &[Token]) -> Option<usize> {
     match hole {
         Hole::Token { kind, .. } => token_end(*kind, at, line, tokens),
         Hole::After { .. } => token_end(TokenKind::Ts, at, line, tokens),
@@ -362,7 +345,7 @@ impl fmt::Display for Pattern {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::super::hole::tests::hole;
@@ -431,14 +414,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn faults_have_a_place_and_advice() {
-        let fault = |line| Pattern::parse(line).expect_err("faulty");
-        let open = fault("a {{ptr:A");
-        assert_eq!((open.at, open.length), (2, 7));
-        assert_eq!(fault("{{prt:A}}").help.as_deref(), Some("did you mean `ptr`?"));
-        assert!(fault("{{..}} {{..}}").message.contains("second"));
-        assert!(fault("{{lit:x}}").message.contains("needs no"));
-        assert!(fault("a{{lit:#@ }}").message.contains("needs no"));
+    fn errors_have_spans_and_help() {
+        let error = |line| Pattern::parse(line).expect_err("wrong");
+        assert_eq!(error("a {{ptr:A").span, 2..9);
+        assert_eq!(error("a {{ptr:A").message, "unclosed `{{`");
+        assert_eq!(error("a {{prt:A}}").span, 2..11);
+        assert_eq!(error("{{prt:A}}").help.as_deref(), Some("did you mean `ptr`?"));
+        assert!(error("{{..}} {{..}}").message.contains("nothing marks where the first one ends"));
+        assert!(error("{{lit:x}}").message.contains("needs no"));
+        assert!(error("a{{lit:#@ }}").message.contains("needs no"));
     }
 
     /// Any pattern that parsing can give.
@@ -477,12 +461,12 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn any_text_is_a_pattern_or_a_fault(text in "[{}:.a-z#@ ]{0,40}") {
+        fn any_text_is_a_pattern_or_an_error(text in "[{}:.a-z#@ ]{0,40}") {
             // A line that begins so is a directive and comes to no pattern.
             prop_assume!(!text.starts_with("#@ "));
             match Pattern::parse(&text) {
                 Ok(pattern) => prop_assert_eq!(pattern.to_string(), text),
-                Err(fault) => prop_assert!(fault.at + fault.length <= text.len()),
+                Err(error) => prop_assert!(error.span.end <= text.len() && !error.message.is_empty()),
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::condition::Facts;
-use super::pattern::Pattern;
-use super::tree::{Expression, Golden, Node, NodeKind};
+use crate::language::condition::Facts;
+use crate::language::pattern::Pattern;
+use crate::language::tree::{Expression, Golden, Node, NodeKind};
 
 /// A line that is expected.
 #[derive(Debug, Clone, Copy)]

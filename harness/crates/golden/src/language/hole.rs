@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use regex::bytes::Regex;
-
-use super::condition::{RELATIONS, Relation};
 use diagnostic::did_you_mean;
 use formats::TokenKind;
+use regex::bytes::Regex;
+
+use super::SyntaxError;
+use super::condition::{RELATIONS, Relation};
 
 /// A hole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub enum Hole {
         /// The greatest distance.
         to: Nanoseconds,
     },
-    /// `{{word}}`, `{{word:NAME}}`: bytes without a blank.
+    /// `{{word}}`, `{{word:NAME}}`: bytes without whitespace.
     Word {
         /// The name that is bound at first sight.
         name: Option<String>,
@@ -42,7 +43,7 @@ pub enum Hole {
     /// `{{..}}`: whatever stands there; at most one in a line.
     Rest,
     /// `{{re:...}}`: what the regular expression matches from here on.
-    Regex(Pattern),
+    Regex(HoleRegex),
 }
 
 /// What a number is compared with.
@@ -58,34 +59,33 @@ pub enum Operand {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nanoseconds(pub u64);
 
-/// A regular expression, anchored where its hole stands.
+/// The regular expression of a `{{re:...}}`, anchored where the hole begins.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub struct HoleRegex {
     source: String,
     /// On the heap, as it is large and rare, and each piece of a line is as large as the largest.
     regex: Box<Regex>,
 }
 
-impl PartialEq for Pattern {
-    fn eq(&self, other: &Pattern) -> bool {
+impl PartialEq for HoleRegex {
+    fn eq(&self, other: &HoleRegex) -> bool {
         self.source == other.source
     }
 }
 
-impl Eq for Pattern {}
+impl Eq for HoleRegex {}
 
-impl Pattern {
+impl HoleRegex {
     /// A regular expression in the syntax of the regex crate.
     ///
     /// # Errors
     /// What is wrong with it, in one line.
-    pub fn new(source: &str) -> Result<Pattern, String> {
-        // An expression that matches nothing but the empty text would stand for nothing.
+    pub fn new(source: &str) -> Result<HoleRegex, String> {
         let error = |text: String| text.lines().last().unwrap_or_default().trim().to_owned();
         // The source must stand alone: `a)(b` would be valid inside the brackets only.
         Regex::new(source).map_err(|e| error(e.to_string()))?;
         let regex = Regex::new(&format!("^(?:{source})")).map_err(|e| error(e.to_string()))?;
-        Ok(Pattern { source: source.to_owned(), regex: Box::new(regex) })
+        Ok(HoleRegex { source: source.to_owned(), regex: Box::new(regex) })
     }
 
     /// How many bytes at the start of `text` it matches; `None` for no match.
@@ -161,21 +161,22 @@ impl Hole {
         &UNNAMED[kind as usize]
     }
 
-    /// Read what stands between `{{` and `}}`.
+    /// Read the text between `{{` and `}}`.
     ///
     /// # Errors
-    /// What is wrong, and advice.
-    pub(super) fn parse(text: &str) -> Result<Hole, (String, Option<String>)> {
+    /// The span of an error is the whole text.
+    pub(crate) fn parse(text: &str) -> Result<Hole, SyntaxError> {
         if text == ".." {
             return Ok(Hole::Rest);
         }
         if let Some(source) = text.strip_prefix("re:") {
             if source.is_empty() {
-                return Err(("an empty regular expression".to_owned(), None));
+                return Err(SyntaxError::new(0..text.len(), "empty regular expression")
+                    .with_help("write {{re:[0-9]+}}"));
             }
-            return Pattern::new(source)
-                .map(Hole::Regex)
-                .map_err(|e| (format!("`{source}` is no regular expression: {e}"), None));
+            return HoleRegex::new(source).map(Hole::Regex).map_err(|e| {
+                SyntaxError::new(0..text.len(), format!("`{source}` is not a regular expression: {e}"))
+            });
         }
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
@@ -194,20 +195,22 @@ impl Hole {
     }
 
     /// `n>=1` and `ts:T0+1us..2us`.
-    fn related(text: &str, word: &str, rest: &str) -> Result<Hole, (String, Option<String>)> {
-        let fault = |help: &str| (format!("`{{{{{text}}}}}` cannot be read"), Some(help.to_owned()));
+    fn related(text: &str, word: &str, rest: &str) -> Result<Hole, SyntaxError> {
+        let error = |help: &str| {
+            SyntaxError::new(0..text.len(), format!("invalid hole `{{{{{text}}}}}`")).with_help(help)
+        };
         match word {
             "n" => {
                 let help = "write {{n}}, {{n:NAME}}, {{n>=1}} or {{n==NAME}}";
                 let found =
                     RELATIONS.iter().find_map(|(sign, relation)| Some((*relation, rest.strip_prefix(sign)?)));
-                let (relation, than) = found.ok_or_else(|| fault(help))?;
+                let (relation, than) = found.ok_or_else(|| error(help))?;
                 let than = match than.parse() {
                     Ok(number) if !than.starts_with('+') => Operand::Literal(number),
                     _ if is_name(than) && !than.starts_with(|c: char| c.is_ascii_digit()) => {
                         Operand::Name(than.to_owned())
                     }
-                    _ => return Err(fault(help)),
+                    _ => return Err(error(help)),
                 };
                 Ok(Hole::Number { relation, than })
             }
@@ -219,9 +222,9 @@ impl Hole {
                     let (from, to) = (Nanoseconds::parse(from)?, Nanoseconds::parse(to)?);
                     (is_name(base) && from <= to).then(|| Hole::After { base: base.to_owned(), from, to })
                 };
-                parts().ok_or_else(|| fault(help))
+                parts().ok_or_else(|| error(help))
             }
-            _ if word == "word" || KINDS.iter().any(|(known, _)| *known == word) => Err(fault(&format!(
+            _ if word == "word" || KINDS.iter().any(|(known, _)| *known == word) => Err(error(&format!(
                 "write {{{{{word}}}}} or {{{{{word}:NAME}}}}, with a name of letters, digits and _"
             ))),
             _ => Err(unknown(text, word)),
@@ -271,13 +274,13 @@ fn word_of(kind: TokenKind) -> &'static str {
     KINDS.iter().find(|(_, known)| *known == kind).map_or("", |(word, _)| word)
 }
 
-fn unknown(text: &str, word: &str) -> (String, Option<String>) {
+fn unknown(text: &str, word: &str) -> SyntaxError {
     let words = KINDS.iter().map(|(word, _)| *word).chain(["word", "re", "lit"]);
     let help = did_you_mean(word, words).unwrap_or_else(|| {
         let words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
         format!("holes are {}, word, .., re:... and lit:{{{{", words.join(", "))
     });
-    (format!("unknown hole `{{{{{text}}}}}`"), Some(help))
+    SyntaxError::new(0..text.len(), format!("unknown hole `{{{{{text}}}}}`")).with_help(help)
 }
 
 fn is_name(text: &str) -> bool {
@@ -305,7 +308,7 @@ impl fmt::Display for Hole {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -323,7 +326,7 @@ pub(super) mod tests {
                 Hole::After { base, from: Nanoseconds(from), to: Nanoseconds(from + more) }
             }),
             "[a-z+*]{0,3}[a-z]"
-                .prop_filter_map("valid", |source| Pattern::new(&source).ok().map(Hole::Regex)),
+                .prop_filter_map("valid", |source| HoleRegex::new(&source).ok().map(Hole::Regex)),
         ]
     }
 
@@ -335,8 +338,19 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn any_text_is_a_hole_or_a_fault(text in ".{0,30}") {
-            let _ = Hole::parse(&text);
+        fn any_text_is_a_hole_or_an_error(
+            text in prop_oneof![".{0,30}", "(n|ts|ptr|word|re|prt)(:|[<>=!]{1,2}|\\+)?[A-Z0-9a-z.+]{0,12}"],
+        ) {
+            match Hole::parse(&text) {
+                Ok(hole) => {
+                    let printed = hole.to_string();
+                    prop_assert_eq!(Hole::parse(&printed[2..printed.len() - 2]), Ok(hole));
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.span, 0..text.len());
+                    prop_assert!(!error.message.is_empty());
+                }
+            }
         }
     }
 
@@ -348,20 +362,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn faults_have_advice() {
-        let fault = |text| {
-            let (message, help) = Hole::parse(text).expect_err(text);
-            format!("{message} | {}", help.unwrap_or_default())
+    fn errors_have_help() {
+        let error = |text: &str| {
+            let error = Hole::parse(text).expect_err(text);
+            format!("{} | {}", error.message, error.help.unwrap_or_default())
         };
-        assert_eq!(fault("prt:A"), "unknown hole `{{prt:A}}` | did you mean `ptr`?");
-        assert!(fault("ptr:a b").contains("with a name of letters"));
-        assert!(fault("n>").contains("{{n>=1}}"));
-        assert!(fault("n>=-1").contains("{{n>=1}}"));
-        assert!(fault("ts:T0+5us").contains("1200us..1300us"));
-        assert!(fault("ts:T0+5us..4us").contains("1200us..1300us"));
-        assert!(fault("re:(").contains("no regular expression"));
-        assert!(fault("re:a)(b").contains("no regular expression"));
-        assert!(fault("re:").contains("empty"));
-        assert!(fault("").contains("unknown hole"));
+        assert_eq!(error("prt:A"), "unknown hole `{{prt:A}}` | did you mean `ptr`?");
+        assert!(error("ptr:a b").contains("with a name of letters"));
+        assert!(error("n>").contains("{{n>=1}}"));
+        assert!(error("n>=-1").contains("{{n>=1}}"));
+        assert!(error("ts:T0+5us").contains("1200us..1300us"));
+        assert!(error("ts:T0+5us..4us").contains("1200us..1300us"));
+        assert!(error("re:(").contains("is not a regular expression"));
+        assert!(error("re:a)(b").contains("is not a regular expression"));
+        assert!(error("re:").contains("empty"));
+        assert!(error("").contains("unknown hole"));
     }
 }

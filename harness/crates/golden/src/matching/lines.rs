@@ -1,6 +1,6 @@
 //! The lines of a capture and their tokens.
 
-use crate::select::Row;
+use super::select::Row;
 use formats::{Format, Token};
 
 /// The lines of a capture, with their tokens at hand.

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use crate::hole::{Hole, Operand};
-use crate::pattern::{Pattern, Segment, hole_end};
+use crate::language::hole::{Hole, Operand};
+use crate::language::pattern::{Pattern, Segment, hole_end};
 use formats::Token;
 
 /// Patterns with a `{{..}}` that are tried at one place of the tree, each as a whole.
@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pattern::tests::pattern;
+    use crate::language::pattern::tests::pattern;
 
     fn patterns(texts: &[&str]) -> Vec<Pattern> {
         texts.iter().map(|text| Pattern::parse(text).expect("valid")).collect()

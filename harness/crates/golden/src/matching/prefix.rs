@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::thread;
 
 use super::program::Program;
+use super::select::Row;
 use super::{Alignment, Lines};
 use crate::Edit;
-use crate::select::Row;
 
 /// Fewer lines are no work worth a thread.
 const LINES_OF_A_THREAD: usize = 50_000;
@@ -25,7 +25,7 @@ struct Run {
 }
 
 /// Append the first lines that fit the first rows, and give their number.
-pub(super) fn head<'g>(program: &Program<'g>, lines: &Lines<'_>, found: &mut Alignment<'g>) -> usize {
+pub(super) fn prefix<'g>(program: &Program<'g>, lines: &Lines<'_>, found: &mut Alignment<'g>) -> usize {
     let most = program.ops.len().min(lines.len());
     let cores = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let share = most.div_ceil(cores).max(LINES_OF_A_THREAD);
