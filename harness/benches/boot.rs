@@ -9,7 +9,7 @@ use super::super::status::{ExitStatus, Stop};
 use super::{median, spread};
 use vm::Session;
 use image::{Refresh, Userland};
-use vm::qemu::{Console, Event, Mode};
+use vm::qemu::{Console, MachineEvent, Mode};
 use trial::{self, PreparedGuests, Needs};
 
 #[derive(Debug, Args)]
@@ -89,8 +89,8 @@ fn bare_start(lab: &PreparedGuests, guest: &guest::Guest) -> Result<Duration, St
     let deadline = Instant::now() + LIMIT;
     loop {
         match machine.event(deadline) {
-            Some(Event::MonitorGreeted) => return Ok(machine.started().elapsed()),
-            Some(Event::Exited(_)) | None => {
+            Some(MachineEvent::MonitorGreeted) => return Ok(machine.started().elapsed()),
+            Some(MachineEvent::Exited(_)) | None => {
                 return Err(Stop::Infrastructure(anyhow::anyhow!(
                     "QEMU did not greet\n{}",
                     machine.stderr()

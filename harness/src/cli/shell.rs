@@ -58,7 +58,7 @@ impl Shell {
 
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
-        let console = Console::Passed { input, output };
+        let console = Console::Piped { input, output };
         let machine = prepared
             .guest(&guest.name)
             .start(&userland, Mode::Shell, path, console)

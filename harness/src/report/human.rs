@@ -182,7 +182,7 @@ mod tests {
     use formats::Format;
     use golden::{Bindings, Facts, Golden, compare};
     use trial::CaptureFailure;
-    use vm::qemu::Complaint;
+    use vm::Splat;
 
     fn failed(failures: Vec<Failure>) -> String {
         let outcome = Outcome::Fail(failures);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn nothing_is_accepted_after_a_complaint() {
-        let complaint = Complaint { line: "WARNING: x".to_owned(), fatal: false };
+        let complaint = Splat { line: "WARNING: x".to_owned(), fatal: false };
         let kernel = Failure::Kernel { complaint, others: 0, step: None, console: "last/console.log".into() };
         let text = failed(vec![kernel, capture()]);
         assert!(text.ends_with("run it alone: goldtrace run a@g\n"), "{text}");

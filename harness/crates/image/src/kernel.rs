@@ -16,7 +16,7 @@ use super::toolchain;
 use super::watch::Watch;
 use guest::Guest;
 use guest::Project;
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// A built kernel.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl Kernel {
     pub(super) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
         let archive = self.product.dir.join(KBUILD);
         let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl Build<'_> {
         let (tree, words) = (&self.tree, &self.words);
         let command = cmd!(self.sh, "make -C {tree} {words...} {more...}");
         let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
         Ok(())
     }
 
@@ -227,9 +227,9 @@ impl Build<'_> {
             .env("SRCARCH", &self.make.arch)
             .env("CC", "cc")
             .env("HOSTCC", "cc");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         let command = cmd!(self.sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} .");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         Ok(())
     }
 }

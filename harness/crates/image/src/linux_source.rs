@@ -9,7 +9,7 @@ use xshell::{Shell, cmd};
 use super::apt::Deb;
 use super::error::ImageError;
 use super::store::{Workshop, make_dir};
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// The packed source in the workshop's scratch folder. All that it holds is below one folder.
 pub(super) struct Archive<'w> {
@@ -34,7 +34,7 @@ impl<'w> Archive<'w> {
         let deb = source.file()?;
         watch.line(label, "unpacking the source");
         let command = cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         let folder = scratch.join("deb/usr/src");
         let path = folder
             .read_dir_utf8()
@@ -72,7 +72,7 @@ impl<'w> Archive<'w> {
         let xz = "--use-compress-program=xz --threads=0";
         let command =
             cmd!(sh, "tar --extract {xz} --file {path} --directory {tree} --strip-components 1 {more...}");
-        run_logged(Logged { command, log: &workshop.log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log: &workshop.log, timeout: LIMIT }, |_| ())?;
         Ok(tree)
     }
 }

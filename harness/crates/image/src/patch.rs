@@ -10,7 +10,7 @@ use super::diff;
 use super::error::ImageError;
 use super::store::Workshop;
 use crate::digest::text_digest;
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// A unified diff against the root of the kernel's source tree.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Patch {
         let file = scratch.join("change.patch");
         fs::write(&file, &self.text).map_err(|e| ImageError::file("write", &file, e))?;
         let command = cmd!(sh, "patch --batch --forward --fuzz=0 -p1 --directory {tree} --input {file}");
-        run_logged(Logged { command, log, limit: Duration::from_secs(60) }, |_| ())
+        run_logged(LoggedCommand { command, log, timeout: Duration::from_secs(60) }, |_| ())
             .map_err(|error| ImageError::Other(format!("patch `{}` does not apply: {error}", self.path)))
     }
 }

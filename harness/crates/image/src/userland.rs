@@ -11,7 +11,7 @@ use super::store::{Product, Recipe, Store, Workshop};
 use super::watch::Watch;
 use guest::Guest;
 use guest::Project;
-use vm::process::{self, Logged, run_logged};
+use vm::process::{self, LoggedCommand, run_logged};
 
 const AGENT_FILES: [&str; 4] = ["agent.c", "agent.h", "init.c", "protocol.h"];
 const AGENT_FLAGS: [&str; 8] =
@@ -30,7 +30,10 @@ pub(super) fn busybox(
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
         let Workshop { out, scratch, log, .. } = workshop;
         let file = deb.file()?;
-        run_logged(Logged { command: cmd!(sh, "dpkg-deb -x {file} {scratch}"), log, limit: LIMIT }, |_| ())?;
+        run_logged(
+            LoggedCommand { command: cmd!(sh, "dpkg-deb -x {file} {scratch}"), log, timeout: LIMIT },
+            |_| (),
+        )?;
         // Debian's merged /usr: older packages have it in /bin.
         let found =
             ["usr/bin/busybox", "bin/busybox"].map(|p| scratch.join(p)).into_iter().find(|p| p.is_file());
@@ -68,7 +71,7 @@ pub(super) fn agent(
         }
         let sources = AGENT_FILES.iter().filter(|f| f.ends_with(".c")).map(|f| scratch.join(f));
         let command = cmd!(sh, "{gcc} {AGENT_FLAGS...} -o {out}/init {sources...}");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         Ok(())
     })
 }

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::execute::{Abort, abort};
 use vm::process::output;
-use vm::{Ended, Request, Session, Work};
+use vm::{Request, Session, StepEnd, Work};
 
 /// The largest recording, in bytes.
 const DATA_MAX: u32 = 256 << 20;
@@ -72,13 +72,13 @@ impl Copies {
 fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Result<(), Abort> {
     let request = Request {
         work: Work::Read(path.to_owned()),
-        directory: directory.to_owned(),
-        limit: LIMIT,
+        cwd: directory.to_owned(),
+        timeout: LIMIT,
         output_limit: DATA_MAX,
     };
     let answer = session.request(&request).map_err(abort)?;
-    if answer.ended != Ended::Exited(0) {
-        return Err(Abort::Machine(format!("failed to copy {path} out of the guest: {}", answer.ended)));
+    if answer.end != StepEnd::Exited(0) {
+        return Err(Abort::Machine(format!("failed to copy {path} out of the guest: {}", answer.end)));
     }
     let dir = to.parent().expect("a file stands in a folder");
     let kept = fs::create_dir_all(dir).and_then(|()| fs::write(to, &answer.stdout));

@@ -7,8 +7,8 @@ use camino::Utf8Path;
 
 use super::execute::{Abort, abort, excerpt};
 use dtl::{Plan, Symbols, Written};
-use vm::dispatch_log::{Patience, WriteError, Writer};
-use vm::qemu::Outside;
+use vm::dispatch_log::{RecordingControl, WriteError, Writer};
+use vm::qemu::GuestControl;
 use vm::{Answer, Pending, Request, Session, SessionError};
 
 /// The guest, and the command that runs in it.
@@ -17,7 +17,7 @@ struct Recording<'s> {
     pending: Pending,
 }
 
-impl Patience for Recording<'_> {
+impl RecordingControl for Recording<'_> {
     type Error = SessionError;
 
     fn wait(&mut self, time: Duration) -> Result<bool, SessionError> {
@@ -28,8 +28,8 @@ impl Patience for Recording<'_> {
         !self.pending.answer().stdout.is_empty()
     }
 
-    fn settle(&mut self) -> Result<Option<u64>, SessionError> {
-        self.session.settle_during(&mut self.pending)
+    fn quiesce(&mut self) -> Result<Option<u64>, SessionError> {
+        self.session.quiesce_during(&mut self.pending)
     }
 }
 
@@ -40,7 +40,7 @@ impl Patience for Recording<'_> {
 /// What kept the log from being written, or the command from its end.
 pub(super) fn run_with_dispatch_log(
     session: &mut Session,
-    outside: &mut Outside,
+    control: &mut GuestControl,
     request: &Request,
     plan: &Plan,
     cpus: u64,
@@ -49,8 +49,8 @@ pub(super) fn run_with_dispatch_log(
     let text = fs::read_to_string(map)
         .map_err(|error| Abort::Machine(format!("failed to read the kernel's symbols in {map}: {error}")))?;
     let symbols = Symbols::parse(map, &text);
-    let timebase = session.settle().map_err(abort)?;
-    let writer = Writer::new::<SessionError>(outside, &symbols, timebase);
+    let timebase = session.quiesce().map_err(abort)?;
+    let writer = Writer::new::<SessionError>(control, &symbols, timebase);
     let writer = writer.map_err(|error| Abort::Machine(format!("the dispatch trace log: {error}")))?;
     let pending = session.start(request).map_err(abort)?;
     let mut recording = Recording { session, pending };
@@ -66,7 +66,7 @@ pub(super) fn run_with_dispatch_log(
         Err(error @ WriteError::Ended(_)) => {
             let answer = pending.answer();
             let said = excerpt(&answer.stderr);
-            Err(Abort::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.ended)))
+            Err(Abort::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.end)))
         }
         Err(error) => Err(Abort::Machine(format!("the dispatch trace log: {error}"))),
     }

@@ -12,8 +12,8 @@ use super::inspect::{Inspected, inspect};
 use super::prepare::{PreparedGuest, userland};
 use crate::case::{Action, Capture, Case, Step};
 use dtl::Written;
-use vm::qemu::{Complaint, Machine, Outside, Stop};
-use vm::{Answer, Ended, Request, Session, SessionError, Work};
+use vm::qemu::{GuestControl, Machine, StopReason};
+use vm::{Answer, Request, Session, SessionError, Splat, StepEnd, Work};
 
 /// How many bytes a step may print. A large hist_debug file has 20 KiB.
 const OUTPUT_LIMIT: u32 = 8 << 20;
@@ -30,7 +30,7 @@ pub struct Transcript {
     /// What kept the trial from its end; `None` when every step was done and the guest ended as told.
     pub abort: Option<Abort>,
     /// The kernel's complaints, in order.
-    pub complaints: Vec<Complaint>,
+    pub complaints: Vec<Splat>,
     /// The whole console.
     pub console: String,
     /// What QEMU printed on its standard error.
@@ -96,7 +96,7 @@ pub fn execute(
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
             let copies = decode::Copies::default();
-            let guest = Guest { outside: session.take_outside(), ready, host_perf, copies };
+            let guest = Guest { control: session.take_control(), ready, host_perf, copies };
             match steps(&mut session, guest, case, dir, &mut transcript)? {
                 Some(abort) => {
                     transcript.abort = Some(abort);
@@ -120,14 +120,14 @@ pub fn execute(
 
 fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
     machine.finish();
-    transcript.complaints = machine.complaints().to_vec();
+    transcript.complaints = machine.splats().to_vec();
     transcript.console = machine.console();
     transcript.stderr = machine.stderr();
 }
 
 /// What is at hand besides the agent.
 struct Guest<'b> {
-    outside: Option<Outside>,
+    control: Option<GuestControl>,
     ready: &'b PreparedGuest,
     host_perf: Option<&'b Utf8Path>,
     copies: decode::Copies,
@@ -195,7 +195,7 @@ fn inspected(case: &Case, ready: &PreparedGuest, step: &Step) -> Result<Option<I
 
 fn described(inspected: &Inspected) -> Answer {
     Answer {
-        ended: Ended::Exited(0),
+        end: StepEnd::Exited(0),
         stdout: kmod::describe(&inspected.module).into_bytes(),
         stderr: Vec::new(),
         elapsed: Duration::ZERO,
@@ -236,12 +236,12 @@ fn answer(
     let Action::Run { log: Some(plan), .. } = &step.action else {
         return Ok(record(session.request(&request).map_err(abort)?, None, inspected));
     };
-    let Some(outside) = &mut guest.outside else {
+    let Some(control) = &mut guest.control else {
         return Err(Abort::Machine("the guest was booted without shared memory".to_owned()));
     };
     let map = guest.ready.image.kernel.product.dir.join("System.map");
     let (answer, written) =
-        run_with_dispatch_log(session, outside, &request, plan, guest.ready.guest.cpus, &map)?;
+        run_with_dispatch_log(session, control, &request, plan, guest.ready.guest.cpus, &map)?;
     Ok(record(answer, Some(written), inspected))
 }
 
@@ -274,8 +274,8 @@ fn request(case: &Case, step: &Step) -> Option<Request> {
             Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
             Action::Read { path } => Work::Read(path.clone()),
         },
-        directory: case.cwd.clone(),
-        limit: step.timeout,
+        cwd: case.cwd.clone(),
+        timeout: step.timeout,
         output_limit: OUTPUT_LIMIT,
     })
 }
@@ -286,18 +286,18 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         Action::Run { exit_status, .. } => exit_status,
         Action::Read { .. } | Action::Decode { .. } | Action::Inspect { .. } => 0,
     };
-    let what = match answer.ended {
-        Ended::Exited(status) if status == expected => return None,
-        Ended::Exited(status) => format!("exit status {status}, and {expected} was expected"),
-        Ended::Signalled(signal) => format!("ended by signal {signal}"),
-        Ended::TimedOut => {
+    let what = match answer.end {
+        StepEnd::Exited(status) if status == expected => return None,
+        StepEnd::Exited(status) => format!("exit status {status}, and {expected} was expected"),
+        StepEnd::Signalled(signal) => format!("ended by signal {signal}"),
+        StepEnd::TimedOut => {
             format!(
                 "no end within {:.1} s: the step was killed (`limit:` sets another limit)",
                 step.timeout.as_secs_f64()
             )
         }
-        Ended::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),
-        Ended::Errno(errno) => {
+        StepEnd::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),
+        StepEnd::Errno(errno) => {
             let error = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
             match &step.action {
                 Action::Read { path } => format!("failed to read {path}: {error}"),
@@ -318,8 +318,8 @@ pub(super) fn excerpt(stderr: &[u8]) -> String {
 
 pub(super) fn abort(error: SessionError) -> Abort {
     match error {
-        SessionError::Stopped(Stop::Panicked(_)) => Abort::Panic,
-        SessionError::Stopped(Stop::Interrupted) => Abort::Interrupted,
+        SessionError::Stopped(StopReason::Panicked(_)) => Abort::Panic,
+        SessionError::Stopped(StopReason::Interrupted) => Abort::Interrupted,
         other => Abort::Machine(other.to_string()),
     }
 }

@@ -216,8 +216,8 @@ mod tests {
     use crate::case::{Capture, CaseId, ExpectedSplat, Requires, Step};
     use formats::Format;
     use golden::Golden;
-    use vm::qemu::Complaint;
-    use vm::{Answer, Ended};
+    use vm::Splat;
+    use vm::{Answer, StepEnd};
 
     fn case() -> Case {
         let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\nright\n").expect("valid");
@@ -252,7 +252,7 @@ mod tests {
 
     fn transcript(stdout: &str) -> Transcript {
         let answer = Answer {
-            ended: Ended::Exited(0),
+            end: StepEnd::Exited(0),
             stdout: stdout.as_bytes().to_vec(),
             stderr: Vec::new(),
             elapsed: Duration::ZERO,
@@ -264,8 +264,8 @@ mod tests {
         }
     }
 
-    fn complaint(fatal: bool) -> Complaint {
-        Complaint { line: "WARNING: x".to_owned(), fatal }
+    fn complaint(fatal: bool) -> Splat {
+        Splat { line: "WARNING: x".to_owned(), fatal }
     }
 
     fn outcome(transcript: &Transcript) -> &'static str {
@@ -384,7 +384,7 @@ mod tests {
         let expected = ExpectedSplat { line: 9, kind, symbol, when: None, reason: "R".to_owned() };
         let case = Case { expected: Some(expected), ..case() };
         let warned = |line: &str, capture: &str| Transcript {
-            complaints: vec![Complaint { line: line.to_owned(), fatal: false }],
+            complaints: vec![Splat { line: line.to_owned(), fatal: false }],
             ..transcript(capture)
         };
         let warning = "WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#0: sh/1";

@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use super::decode::HostOutput;
 use formats::Format;
 use golden::{Bindings, Comparison, Golden};
-use vm::qemu::Complaint;
+use vm::Splat;
 
 /// What came of a trial.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub enum Failure {
     /// The kernel complained on its console.
     Kernel {
         /// The first complaint, or the panic.
-        complaint: Complaint,
+        complaint: Splat,
         /// How many other complaints there are.
         others: usize,
         /// The step that was running or had just ended when the trial stopped; `None` when all

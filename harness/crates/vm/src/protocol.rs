@@ -11,7 +11,7 @@ pub const PROTOCOL_VERSION: u32 = 2;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// Host to guest: run a shell script.
     Run,
     /// Host to guest: read a file.
@@ -36,26 +36,26 @@ pub enum Kind {
     Settled,
 }
 
-const KINDS: [(u32, Kind); 11] = [
-    (1, Kind::Run),
-    (2, Kind::Read),
-    (3, Kind::End),
-    (4, Kind::RunOpen),
-    (5, Kind::Close),
-    (6, Kind::Settle),
-    (0x81, Kind::Ready),
-    (0x82, Kind::Stdout),
-    (0x83, Kind::Stderr),
-    (0x84, Kind::Done),
-    (0x85, Kind::Settled),
+const KINDS: [(u32, FrameKind); 11] = [
+    (1, FrameKind::Run),
+    (2, FrameKind::Read),
+    (3, FrameKind::End),
+    (4, FrameKind::RunOpen),
+    (5, FrameKind::Close),
+    (6, FrameKind::Settle),
+    (0x81, FrameKind::Ready),
+    (0x82, FrameKind::Stdout),
+    (0x83, FrameKind::Stderr),
+    (0x84, FrameKind::Done),
+    (0x85, FrameKind::Settled),
 ];
 
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// What it is for.
-    pub kind: Kind,
-    /// The request that it belongs to; 0 for [`Kind::Ready`].
+    pub kind: FrameKind,
+    /// The request that it belongs to; 0 for [`FrameKind::Ready`].
     pub nonce: u64,
     /// Its content.
     pub payload: Vec<u8>,
@@ -125,7 +125,7 @@ impl Frame {
     }
 }
 
-/// The payload of [`Kind::Ready`].
+/// The payload of [`FrameKind::Ready`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ready {
     /// The protocol that the agent speaks.
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_cut_frame_is_an_error_and_not_an_end() {
-        let bytes = Frame { kind: Kind::Done, nonce: 1, payload: vec![1, 2, 3] }.encode();
+        let bytes = Frame { kind: FrameKind::Done, nonce: 1, payload: vec![1, 2, 3] }.encode();
         for cut in 1..bytes.len() {
             assert!(Frame::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");
         }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::protocol::{Frame, Kind, PROTOCOL_VERSION, Ready};
-use crate::qemu::{Event, Machine, Outside, Stop};
+use super::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
+use crate::qemu::{GuestControl, Machine, MachineEvent, StopReason};
 
 /// How much longer than the guest's own limit the host waits: under TCG on a busy host, the guest's
 /// clock and ours drift apart, and its killing of a process group takes time too.
@@ -32,17 +32,17 @@ pub enum Work {
 pub struct Request {
     /// What to do.
     pub work: Work,
-    /// The folder that relative paths start from.
-    pub directory: String,
+    /// The directory that relative paths start from.
+    pub cwd: String,
     /// How long it may take, in the guest's time.
-    pub limit: Duration,
+    pub timeout: Duration,
     /// How many bytes it may print, on both streams together.
     pub output_limit: u32,
 }
 
 /// How a request ended in the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum StepEnd {
     /// The script ended with this status; a file that was read counts as 0.
     Exited(u32),
     /// The script was ended by this signal.
@@ -55,14 +55,14 @@ pub enum Ended {
     Errno(u32),
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for StepEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Exited(status) => write!(f, "exit status {status}"),
-            Ended::Signalled(signal) => write!(f, "ended by signal {signal}"),
-            Ended::TimedOut => write!(f, "killed at its time limit"),
-            Ended::Flooded => write!(f, "killed at its limit of output"),
-            Ended::Errno(errno) => {
+            StepEnd::Exited(status) => write!(f, "exit status {status}"),
+            StepEnd::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            StepEnd::TimedOut => write!(f, "killed at its time limit"),
+            StepEnd::Flooded => write!(f, "killed at its limit of output"),
+            StepEnd::Errno(errno) => {
                 let error = std::io::Error::from_raw_os_error(i32::try_from(*errno).unwrap_or(0));
                 write!(f, "{error}")
             }
@@ -74,7 +74,7 @@ impl fmt::Display for Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// How it ended.
-    pub ended: Ended,
+    pub end: StepEnd,
     /// Its standard output, or the file's content.
     pub stdout: Vec<u8>,
     /// Its standard error.
@@ -98,7 +98,7 @@ pub struct Pending {
 impl Pending {
     fn new(nonce: u64, what: String, limit: Duration, output_limit: usize) -> Pending {
         let answer = Answer {
-            ended: Ended::Exited(0),
+            end: StepEnd::Exited(0),
             stdout: Vec::new(),
             stderr: Vec::new(),
             elapsed: Duration::ZERO,
@@ -117,7 +117,7 @@ impl Pending {
 pub enum SessionError {
     /// The machine stopped, or did nothing for too long.
     #[error("{0}")]
-    Stopped(Stop),
+    Stopped(StopReason),
     /// The agent does not keep to the protocol, or is not the one that was built.
     #[error("{0}")]
     Protocol(String),
@@ -131,8 +131,8 @@ pub enum SessionError {
     },
 }
 
-impl From<Stop> for SessionError {
-    fn from(stop: Stop) -> SessionError {
+impl From<StopReason> for SessionError {
+    fn from(stop: StopReason) -> SessionError {
         SessionError::Stopped(stop)
     }
 }
@@ -175,7 +175,7 @@ impl Session {
         let checked = Ready::parse(&frame.payload)
             .map_err(|e| SessionError::Protocol(e.to_string()))
             .and_then(|ready| {
-                if frame.kind != Kind::Ready || ready.version != PROTOCOL_VERSION {
+                if frame.kind != FrameKind::Ready || ready.version != PROTOCOL_VERSION {
                     return Err(SessionError::Protocol(format!(
                         "the agent speaks version {} of the protocol, and this goldtrace {PROTOCOL_VERSION}",
                         ready.version
@@ -217,8 +217,8 @@ impl Session {
     }
 
     /// The guest from the outside, when it shares its memory; once.
-    pub fn take_outside(&mut self) -> Option<Outside> {
-        self.machine.take_outside()
+    pub fn take_control(&mut self) -> Option<GuestControl> {
+        self.machine.take_control()
     }
 
     /// Send a request and gather its answer.
@@ -241,12 +241,12 @@ impl Session {
             return Err(SessionError::TooLarge { size: payload.len(), max: Frame::payload_max() });
         }
         let (kind, what) = match &request.work {
-            Work::Run(script) => (Kind::Run, format!("the end of `{}`", first_line(script))),
-            Work::RunOpen(script) => (Kind::RunOpen, format!("the end of `{}`", first_line(script))),
-            Work::Read(path) => (Kind::Read, format!("the content of {path}")),
+            Work::Run(script) => (FrameKind::Run, format!("the end of `{}`", first_line(script))),
+            Work::RunOpen(script) => (FrameKind::RunOpen, format!("the end of `{}`", first_line(script))),
+            Work::Read(path) => (FrameKind::Read, format!("the content of {path}")),
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
-        Ok(Pending::new(nonce, what, request.limit + GRACE, request.output_limit as usize))
+        Ok(Pending::new(nonce, what, request.timeout + GRACE, request.output_limit as usize))
     }
 
     /// Gather the answer to its end.
@@ -269,7 +269,7 @@ impl Session {
             match self.gather(pending, until) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(SessionError::Stopped(Stop::TimedOut { .. })) if until < pending.deadline => {
+                Err(SessionError::Stopped(StopReason::TimedOut { .. })) if until < pending.deadline => {
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -289,7 +289,7 @@ impl Session {
     /// # Errors
     /// When the port is closed.
     pub fn close_input(&mut self, pending: &Pending) -> Result<(), SessionError> {
-        Ok(self.machine.send(&Frame { kind: Kind::Close, nonce: pending.nonce, payload: Vec::new() })?)
+        Ok(self.machine.send(&Frame { kind: FrameKind::Close, nonce: pending.nonce, payload: Vec::new() })?)
     }
 
     /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended; the
@@ -297,8 +297,8 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::request`]; a guest whose processor has no timebase, which only powerpc has.
-    pub fn settle(&mut self) -> Result<u64, SessionError> {
-        let nonce = self.send_settle()?;
+    pub fn quiesce(&mut self) -> Result<u64, SessionError> {
+        let nonce = self.send_quiesce()?;
         let frame = self.machine.frame(SETTLING, Instant::now() + GRACE, GRACE)?;
         settled(&frame, nonce)
     }
@@ -306,13 +306,13 @@ impl Session {
     /// The same while an answer is on its way; `None` when the answer has come to its end meanwhile.
     ///
     /// # Errors
-    /// As [`Session::settle`].
-    pub fn settle_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
-        let nonce = self.send_settle()?;
+    /// As [`Session::quiesce`].
+    pub fn quiesce_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
+        let nonce = self.send_quiesce()?;
         let mut ended = false;
         loop {
             let frame = self.machine.frame(SETTLING, pending.deadline, pending.limit)?;
-            if frame.kind == Kind::Settled {
+            if frame.kind == FrameKind::Settled {
                 let timebase = settled(&frame, nonce)?;
                 return Ok((!ended).then_some(timebase));
             }
@@ -320,9 +320,9 @@ impl Session {
         }
     }
 
-    fn send_settle(&mut self) -> Result<u64, SessionError> {
+    fn send_quiesce(&mut self) -> Result<u64, SessionError> {
         let nonce = nonce();
-        self.machine.send(&Frame { kind: Kind::Settle, nonce, payload: Vec::new() })?;
+        self.machine.send(&Frame { kind: FrameKind::Settle, nonce, payload: Vec::new() })?;
         Ok(nonce)
     }
 
@@ -331,21 +331,23 @@ impl Session {
     /// # Errors
     /// When QEMU does not end by itself. The machine comes back either way, for its console.
     pub fn end(mut self) -> (Machine, Result<(), SessionError>) {
-        let sent = self.machine.send(&Frame { kind: Kind::End, nonce: nonce(), payload: Vec::new() });
+        let sent = self.machine.send(&Frame { kind: FrameKind::End, nonce: nonce(), payload: Vec::new() });
         if let Err(stop) = sent {
             return (self.machine, Err(stop.into()));
         }
         let deadline = Instant::now() + END_LIMIT;
         let result = loop {
             match self.machine.event(deadline) {
-                Some(Event::Exited(status)) if status.success() => break Ok(()),
-                Some(Event::Exited(status)) => break Err(Stop::Exited(status).into()),
-                Some(Event::Frame(_)) => {
+                Some(MachineEvent::Exited(status)) if status.success() => break Ok(()),
+                Some(MachineEvent::Exited(status)) => break Err(StopReason::Exited(status).into()),
+                Some(MachineEvent::Frame(_)) => {
                     break Err(SessionError::Protocol("the agent spoke after it was told to end".to_owned()));
                 }
                 Some(_) => {}
                 None => {
-                    break Err(Stop::TimedOut { what: "QEMU's end".to_owned(), limit: END_LIMIT }.into());
+                    break Err(
+                        StopReason::TimedOut { what: "QEMU's end".to_owned(), limit: END_LIMIT }.into()
+                    );
                 }
             }
         };
@@ -364,7 +366,7 @@ fn first_line(script: &str) -> &str {
 
 /// The timebase in the answer to a request to settle.
 fn settled(frame: &Frame, nonce: u64) -> Result<u64, SessionError> {
-    if frame.kind != Kind::Settled || frame.nonce != nonce {
+    if frame.kind != FrameKind::Settled || frame.nonce != nonce {
         return Err(SessionError::Protocol(format!("the agent sent {:?} when it was to settle", frame.kind)));
     }
     let timebase = frame.payload.as_slice().try_into().map(u64::from_le_bytes);
@@ -379,9 +381,9 @@ fn take(pending: &mut Pending, frame: Frame) -> Result<bool, SessionError> {
     }
     let answer = &mut pending.answer;
     match frame.kind {
-        Kind::Stdout => answer.stdout.extend(frame.payload),
-        Kind::Stderr => answer.stderr.extend(frame.payload),
-        Kind::Done => {
+        FrameKind::Stdout => answer.stdout.extend(frame.payload),
+        FrameKind::Stderr => answer.stderr.extend(frame.payload),
+        FrameKind::Done => {
             finish(answer, &frame.payload)?;
             return Ok(true);
         }
@@ -399,13 +401,13 @@ fn payload(request: &Request) -> Vec<u8> {
     let body = match &request.work {
         Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
     };
-    let ms = u32::try_from(request.limit.as_millis()).unwrap_or(u32::MAX);
-    let length = u32::try_from(request.directory.len()).unwrap_or(u32::MAX);
+    let ms = u32::try_from(request.timeout.as_millis()).unwrap_or(u32::MAX);
+    let length = u32::try_from(request.cwd.len()).unwrap_or(u32::MAX);
     let mut bytes = Vec::new();
     bytes.extend(ms.to_le_bytes());
     bytes.extend(request.output_limit.to_le_bytes());
     bytes.extend(length.to_le_bytes());
-    bytes.extend(request.directory.as_bytes());
+    bytes.extend(request.cwd.as_bytes());
     bytes.extend(body.as_bytes());
     bytes
 }
@@ -417,12 +419,12 @@ fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), SessionError> {
     let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().expect("eight bytes"));
     let value = word(4);
-    answer.ended = match word(0) {
-        0 => Ended::Exited(value),
-        1 => Ended::Signalled(value),
-        2 => Ended::TimedOut,
-        3 => Ended::Flooded,
-        4 => Ended::Errno(value),
+    answer.end = match word(0) {
+        0 => StepEnd::Exited(value),
+        1 => StepEnd::Signalled(value),
+        2 => StepEnd::TimedOut,
+        3 => StepEnd::Flooded,
+        4 => StepEnd::Errno(value),
         other => return Err(SessionError::Protocol(format!("an end record of the unknown kind {other}"))),
     };
     answer.elapsed = Duration::from_micros(long(24));

@@ -13,7 +13,7 @@ use crate::patch::Patch;
 use crate::store::{Store, Workshop, make_dir};
 use crate::toolchain;
 use guest::Guest;
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// What a source has that defines trace events, of its own or on tracepoints that are there
 /// (include/trace/define_trace.h and define_custom_trace.h, Linux 7.2).
@@ -104,7 +104,7 @@ impl Build<'_> {
         let (words, at) = (words(self.parts.guest), format!("M={}", self.at));
         let command = cmd!(self.sh, "make -C {tree} {words...} {at} {more...}");
         let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
         Ok(())
     }
 }

@@ -26,7 +26,7 @@ use arch::Arch;
 pub use features::Features;
 use guest::Guest;
 use source::Source;
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// A built perf.
 #[derive(Debug, Clone)]
@@ -180,7 +180,7 @@ impl Build<'_> {
         for deb in libraries {
             let file = deb.file()?;
             let command = cmd!(self.sh, "dpkg-deb -x {file} {sysroot}");
-            run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+            run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ impl Build<'_> {
             .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
             .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
         let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(Logged { command, log, limit: LIMIT }, |line| watch.line(label, line))?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Build<'_> {
         let Workshop { out: kept, log, .. } = self.workshop;
         let (folder, strip) = (self.folder(), format!("{}strip", self.target.cross));
         let command = cmd!(self.sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         let path = kept.join(FEATURES);
         fs::write(&path, features.to_text()).map_err(|e| ImageError::file("write", path, e))
     }

@@ -13,7 +13,7 @@ use crate::error::ImageError;
 use crate::linux_source::Archive;
 use crate::store::{Product, Recipe, Store, Workshop, make_dir};
 use crate::watch::Watch;
-use vm::process::{Logged, run_logged};
+use vm::process::{LoggedCommand, run_logged};
 
 /// The part of a kernel's source that perf is built from, without patches.
 ///
@@ -58,7 +58,7 @@ impl Source {
             let path = out.join(MANIFEST);
             fs::write(&path, text).map_err(|e| ImageError::file("write", path, e))?;
             let command = cmd!(sh, "tar --create --gzip --file {out}/{ARCHIVE} --directory {tree} .");
-            run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+            run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
             Ok(())
         })?;
         let path = product.dir.join(MANIFEST);
@@ -73,7 +73,7 @@ impl Source {
         make_dir(&tree)?;
         let archive = self.product.dir.join(ARCHIVE);
         let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {tree}");
-        run_logged(Logged { command, log, limit: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         Ok(tree)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regex::bytes::Regex;
 
 use golden::{Comparison, Condition, Edit, Facts};
-use vm::qemu::Complaint;
+use vm::Splat;
 
 /// Lines of a golden that a known fault touches.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl ExpectedSplat {
 
     /// Whether these are its complaints, on this console, and no others. A warning names its function
     /// in its own line; before a death there are many lines.
-    pub fn is(&self, complaints: &[Complaint], console: &str) -> bool {
+    pub fn is(&self, complaints: &[Splat], console: &str) -> bool {
         match self.kind {
             SplatKind::Warning => {
                 !complaints.is_empty()
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_death_is_told_by_its_symbol() {
         let console = "[    1.0] NIP [c00000000012f070] vpa_dtl_event_add+0x70/0x178";
-        let complaints = [Complaint { line: "Kernel panic - not syncing: x".to_owned(), fatal: true }];
+        let complaints = [Splat { line: "Kernel panic - not syncing: x".to_owned(), fatal: true }];
         let is = |symbol| expected(SplatKind::Oops, symbol).is(&complaints, console);
         assert!(is(None));
         assert!(is(Some("vpa_dtl_event_add")));
@@ -218,9 +218,9 @@ mod tests {
 
     #[test]
     fn a_warning_is_one_when_it_is_all_that_is_told() {
-        let line = |line: &str, fatal| Complaint { line: line.to_owned(), fatal };
+        let line = |line: &str, fatal| Splat { line: line.to_owned(), fatal };
         let warning = line("WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1", false);
-        let is = |complaints: &[Complaint]| expected(SplatKind::Warning, Some("f")).is(complaints, "");
+        let is = |complaints: &[Splat]| expected(SplatKind::Warning, Some("f")).is(complaints, "");
         assert!(is(std::slice::from_ref(&warning)));
         assert!(!is(&[]));
         assert!(!is(&[warning.clone(), line("WARNING: kernel/x.c:2 at g+0x1/0x2, CPU#1: sh/1", false)]));

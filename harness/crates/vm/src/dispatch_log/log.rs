@@ -7,7 +7,7 @@
 
 use dtl::{ENTRY_SIZE, Entry, NoSymbol, SLOTS, Symbols};
 
-use crate::qemu::{NoSuchWord, Ram};
+use crate::memory::{NoSuchWord, Ram};
 
 /// Where the kernel's linear mapping of memory begins (`PAGE_OFFSET` of 64-bit powerpc).
 pub(super) const LINEAR: u64 = 0xc000_0000_0000_0000;
@@ -218,9 +218,9 @@ mod tests {
 
     use super::*;
 
-    use super::super::model::{Kernel, buffer, log, lppaca};
+    use super::super::fake_kernel::{FakeKernel, buffer, log, lppaca};
 
-    fn log_of(kernel: &Kernel, cpu: u32) -> Log {
+    fn log_of(kernel: &FakeKernel, cpu: u32) -> Log {
         Log::new(cpu, kernel.places().state(&kernel.ram, cpu).expect("good")).expect("empty")
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn entries_go_round_and_the_index_counts_on() {
-        let guest = Kernel::new();
+        let guest = FakeKernel::new();
         let places = guest.places();
         let mut log = log_of(&guest, 1);
         let entries: Vec<Entry> = (0..100).map(entry).collect();
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_no_lppaca_is_never_written() {
-        let guest = Kernel::new();
+        let guest = FakeKernel::new();
         guest.ram.set_be64(lppaca(1), 0x1234_5678_0000_0000).expect("inside");
         let error = guest.places().state(&guest.ram, 1).expect_err("no lppaca");
         assert_eq!(error, LogError::EyeCatcher { cpu: 1, at: lppaca(1), found: 0x1234_5678 });
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_wrong_symbol_is_noticed() {
-        let guest = Kernel::new();
+        let guest = FakeKernel::new();
         // A map of another kernel: paca_ptrs is somewhere else.
         let map = "c000000000001000 D __per_cpu_offset\nc000000000000100 d vpa_dtl_cpu\nc000000000008000 B paca_ptrs\n";
         let places = Places::find(&Symbols::parse(Utf8Path::new("m"), map)).expect("all there");
@@ -287,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_log_that_has_ended_or_begun_again_is_never_written() {
-        let refused = |change: &dyn Fn(&Kernel)| {
-            let guest = Kernel::new();
+        let refused = |change: &dyn Fn(&FakeKernel)| {
+            let guest = FakeKernel::new();
             let places = guest.places();
             let mut log = log_of(&guest, 0);
             log.append(&places, &guest.ram, &[entry(1)]).expect("written");
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn nothing_is_on_without_a_mask() {
-        let guest = Kernel::new();
+        let guest = FakeKernel::new();
         guest.enable(0, 0);
         let state = guest.places().state(&guest.ram, 0).expect("good");
         assert!(!state.is_on());

@@ -7,10 +7,10 @@
 //! This module knows the guest's memory and its kernel's symbols. It knows no case file, no agent and
 //! no golden.
 
-mod log;
 #[cfg(test)]
-mod model;
+mod fake_kernel;
+mod log;
 mod writer;
 
 pub use log::{Log, LogError, Places, State};
-pub use writer::{Patience, WriteError, Writer};
+pub use writer::{RecordingControl, WriteError, Writer};

@@ -12,7 +12,8 @@ use dtl::{
 };
 
 use super::log::{Log, LogError, Places};
-use crate::qemu::{NoSuchWord, Outside};
+use crate::memory::NoSuchWord;
+use crate::qemu::GuestControl;
 
 /// How long the guest may take to begin its recording.
 const ON_LIMIT: Duration = Duration::from_secs(30);
@@ -71,7 +72,7 @@ pub enum WriteError<E: Display> {
 }
 
 /// Whoever lets the guest run on while the writer waits.
-pub trait Patience {
+pub trait RecordingControl {
     /// Why there is nothing to wait for any more.
     type Error: Display;
 
@@ -89,18 +90,18 @@ pub trait Patience {
     ///
     /// # Errors
     /// When the guest has stopped.
-    fn settle(&mut self) -> Result<Option<u64>, Self::Error>;
+    fn quiesce(&mut self) -> Result<Option<u64>, Self::Error>;
 }
 
 /// A hypervisor's hand in a running guest.
 #[derive(Debug)]
 pub struct Writer<'a> {
-    outside: &'a mut Outside,
+    guest: &'a mut GuestControl,
     symbols: &'a Symbols,
     places: Places,
     clock: Clock,
     /// How long the guest had been held when the clock was read.
-    held: Duration,
+    paused: Duration,
 }
 
 /// Values of the timebase from which times count.
@@ -123,35 +124,35 @@ struct Progress {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer for the guest behind `outside`, whose kernel has these symbols. `timebase` was read
+    /// A writer for `guest`, whose kernel has these symbols. `timebase` was read
     /// in the guest just now.
     ///
     /// # Errors
     /// When the kernel has no vpa_dtl PMU.
     pub fn new<E: Display>(
-        outside: &'a mut Outside,
+        guest: &'a mut GuestControl,
         symbols: &'a Symbols,
         timebase: u64,
     ) -> Result<Writer<'a>, WriteError<E>> {
         let places = Places::find(symbols).map_err(LogError::from)?;
         let read = |what: &'static str| {
             let at = symbols.address(what).map_err(LogError::from)?;
-            Places::word(outside.ram(), at).map_err(|fault| WriteError::Clock { what, fault })
+            Places::word(guest.ram(), at).map_err(|fault| WriteError::Clock { what, fault })
         };
         let clock = Clock::new(read("boot_tb")?, read("tb_ticks_per_sec")?, timebase);
-        let held = outside.held();
-        Ok(Writer { outside, symbols, places, clock, held })
+        let paused = guest.paused();
+        Ok(Writer { guest, symbols, places, clock, paused })
     }
 
     /// Carry out a plan. The command that records has been started in a guest with `cpus` processors.
     ///
     /// # Errors
     /// See [`WriteError`]. Nothing is ever written into memory that is not known to be a log.
-    pub fn carry_out<P: Patience>(
+    pub fn carry_out<P: RecordingControl>(
         mut self,
         plan: &Plan,
         cpus: u64,
-        patience: &mut P,
+        control: &mut P,
     ) -> Result<Written, WriteError<P::Error>> {
         // Before the first entry is written, every one must be known to be possible.
         for item in &plan.items {
@@ -163,52 +164,52 @@ impl<'a> Writer<'a> {
                 self.entry(entry, burst.cpu, Moments::default())?;
             }
         }
-        let mut progress = self.begin(plan, patience)?;
+        let mut progress = self.begin(plan, control)?;
         for item in &plan.items {
             match item {
-                Item::Burst(burst) => self.burst(burst, &mut progress, patience)?,
-                Item::Poll => self.poll(&mut progress, patience)?,
+                Item::Burst(burst) => self.burst(burst, &mut progress, control)?,
+                Item::Poll => self.poll(&mut progress, control)?,
                 Item::Output => {
                     let what = || "the command had printed something".to_owned();
-                    until(patience, ON_LIMIT, what, |patience| Ok(patience.has_printed().then_some(())))?;
+                    until(control, ON_LIMIT, what, |control| Ok(control.has_printed().then_some(())))?;
                 }
             }
         }
         if !plan.leaves_unread {
-            self.poll(&mut progress, patience)?;
+            self.poll(&mut progress, control)?;
         }
         Ok(progress.written)
     }
 
-    fn begin<P: Patience>(
+    fn begin<P: RecordingControl>(
         &mut self,
         plan: &Plan,
-        patience: &mut P,
+        control: &mut P,
     ) -> Result<Progress, WriteError<P::Error>> {
         let mut logs = BTreeMap::new();
         for cpu in plan.cpus() {
             let what = || format!("the guest asked for the log of CPU {cpu}");
-            let state = until(patience, ON_LIMIT, what, |_| {
-                Ok(Some(self.places.state(self.outside.ram(), cpu)?).filter(|state| state.is_on()))
+            let state = until(control, ON_LIMIT, what, |_| {
+                Ok(Some(self.places.state(self.guest.ram(), cpu)?).filter(|state| state.is_on()))
             })?;
             // The mask is set last, so what is read after it is what belongs to it.
-            let state = if state.is_on() { self.places.state(self.outside.ram(), cpu)? } else { state };
+            let state = if state.is_on() { self.places.state(self.guest.ram(), cpu)? } else { state };
             logs.insert(cpu, Log::new(cpu, state)?);
         }
         let written = Written { clock: self.clock, read: BTreeMap::new(), lost: BTreeMap::new(), masked: 0 };
         Ok(Progress { logs, start: self.now(), unread: BTreeMap::new(), written })
     }
 
-    fn burst<P: Patience>(
+    fn burst<P: RecordingControl>(
         &mut self,
         burst: &Burst,
         progress: &mut Progress,
-        patience: &mut P,
+        control: &mut P,
     ) -> Result<(), WriteError<P::Error>> {
         let log = progress.logs.get_mut(&burst.cpu).expect("every CPU of the plan has its log");
         let is_now = |entry: &PlannedEntry| matches!(entry.when, When::FromNow(_));
         let now = match burst.entries.iter().any(is_now) {
-            true => settle(patience, "all entries were written")?,
+            true => quiesce(control, "all entries were written")?,
             false => 0,
         };
         let moments = Moments { start: progress.start, now };
@@ -220,30 +221,30 @@ impl<'a> Writer<'a> {
             let ahead = self.clock.duration(last.saturating_sub(self.now()));
             let limit = READ_LIMIT + ahead;
             let what = || format!("the time of an entry in line {} had come", burst.line);
-            until(patience, limit, what, |_| Ok((self.now() >= last).then_some(())))?;
+            until(control, limit, what, |_| Ok((self.now() >= last).then_some(())))?;
         }
         let entries: Vec<Entry> =
             all.into_iter().filter(|entry| Class::of(entry.preempt).bit() & log.mask() != 0).collect();
         progress.written.masked += (burst.entries.len() - entries.len()) as u64;
         let places = self.places;
-        self.outside.while_held(|ram| log.append(&places, ram, &entries))??;
+        self.guest.while_paused(|ram| log.append(&places, ram, &entries))??;
         progress.unread.entry(burst.cpu).or_default().extend(entries);
         Ok(())
     }
 
-    fn poll<P: Patience>(
+    fn poll<P: RecordingControl>(
         &self,
         progress: &mut Progress,
-        patience: &mut P,
+        control: &mut P,
     ) -> Result<(), WriteError<P::Error>> {
         for (cpu, log) in &mut progress.logs {
             let what = || format!("the guest had read the log of CPU {cpu}");
-            until(patience, READ_LIMIT, what, |_| {
-                Ok(log.is_read(&self.places, self.outside.ram())?.then_some(()))
+            until(control, READ_LIMIT, what, |_| {
+                Ok(log.is_read(&self.places, self.guest.ram())?.then_some(()))
             })?;
         }
         // The kernel says that it has read the entries before it copies them, in its timer's interrupt.
-        settle(patience, "what was written had been read")?;
+        quiesce(control, "what was written had been read")?;
         for (cpu, entries) in std::mem::take(&mut progress.unread) {
             let lost = (entries.len() as u64).saturating_sub(UNREAD_MAX);
             let kept = entries.into_iter().skip(usize::try_from(lost).unwrap_or(usize::MAX));
@@ -255,7 +256,7 @@ impl<'a> Writer<'a> {
 
     /// The timebase now, or a little before now.
     fn now(&self) -> u64 {
-        self.clock.now(self.outside.held().saturating_sub(self.held))
+        self.clock.now(self.guest.paused().saturating_sub(self.paused))
     }
 
     fn entry<E: Display>(
@@ -301,27 +302,27 @@ impl<'a> Writer<'a> {
 }
 
 /// Wait until the guest's interrupt handlers have ended; its timebase then.
-fn settle<P: Patience>(patience: &mut P, before: &str) -> Result<u64, WriteError<P::Error>> {
-    let timebase = patience.settle().map_err(WriteError::Guest)?;
+fn quiesce<P: RecordingControl>(control: &mut P, before: &str) -> Result<u64, WriteError<P::Error>> {
+    let timebase = control.quiesce().map_err(WriteError::Guest)?;
     timebase.ok_or_else(|| WriteError::Ended(before.to_owned()))
 }
 
 /// Look until something is there.
-fn until<T, P: Patience>(
-    patience: &mut P,
+fn until<T, P: RecordingControl>(
+    control: &mut P,
     limit: Duration,
     what: impl Fn() -> String,
     mut look: impl FnMut(&P) -> Result<Option<T>, WriteError<P::Error>>,
 ) -> Result<T, WriteError<P::Error>> {
     let deadline = Instant::now() + limit;
     loop {
-        if let Some(found) = look(patience)? {
+        if let Some(found) = look(control)? {
             return Ok(found);
         }
         if Instant::now() > deadline {
             return Err(WriteError::TimedOut { what: what(), limit });
         }
-        if !patience.wait(INTERVAL).map_err(WriteError::Guest)? {
+        if !control.wait(INTERVAL).map_err(WriteError::Guest)? {
             return Err(WriteError::Ended(what()));
         }
     }
@@ -332,12 +333,12 @@ mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::{UnixListener, UnixStream};
 
-    use super::super::model::Kernel;
+    use super::super::fake_kernel::FakeKernel;
     use super::*;
     use dtl::testing::{burst, planned};
 
     /// A monitor that does as told.
-    fn outside(guest: Kernel) -> (Outside, Symbols, tempfile::TempDir) {
+    fn control_of(kernel: FakeKernel) -> (GuestControl, Symbols, tempfile::TempDir) {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("m");
         let listener = UnixListener::bind(&path).expect("bound");
@@ -349,14 +350,14 @@ mod tests {
             }
             io::Result::Ok(())
         });
-        let Kernel { ram, symbols } = guest;
-        (Outside::for_tests(ram, listener), symbols, dir)
+        let FakeKernel { ram, symbols } = kernel;
+        (GuestControl::for_tests(ram, listener), symbols, dir)
     }
 
     /// Calls a function each time it is waited for; the command prints something after so many times.
     struct Each<F>(F, u32);
 
-    impl<F: FnMut() -> bool> Patience for Each<F> {
+    impl<F: FnMut() -> bool> RecordingControl for Each<F> {
         type Error = String;
 
         fn wait(&mut self, _: Duration) -> Result<bool, String> {
@@ -368,19 +369,19 @@ mod tests {
             self.1 == 0
         }
 
-        fn settle(&mut self) -> Result<Option<u64>, String> {
+        fn quiesce(&mut self) -> Result<Option<u64>, String> {
             Ok(Some(77_000_000))
         }
     }
 
     fn carry_out(
         plan: &Plan,
-        guest: Kernel,
-        mut each: impl FnMut(&Kernel) -> bool,
+        guest: FakeKernel,
+        mut each: impl FnMut(&FakeKernel) -> bool,
     ) -> Result<Written, String> {
-        let kernel = Kernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
-        let (mut outside, symbols, _dir) = outside(guest);
-        let writer = Writer::new::<String>(&mut outside, &symbols, 2_000_000).map_err(|e| e.to_string())?;
+        let kernel = FakeKernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
+        let (mut control, symbols, _dir) = control_of(guest);
+        let writer = Writer::new::<String>(&mut control, &symbols, 2_000_000).map_err(|e| e.to_string())?;
         writer.carry_out(plan, 2, &mut Each(|| each(&kernel), WAITS)).map_err(|e| e.to_string())
     }
 
@@ -391,7 +392,7 @@ mod tests {
     fn nothing_is_written_before_the_command_has_printed_something() {
         let mut seen = Vec::new();
         let items = vec![Item::Output, burst(0, 3)];
-        carry_out(&plan(items), Kernel::new(), |guest| {
+        carry_out(&plan(items), FakeKernel::new(), |guest| {
             let mut count = 0;
             guest.poll(0, |_| count += 1);
             seen.push(count);
@@ -405,7 +406,7 @@ mod tests {
         Plan { items, leaves_unread: false }
     }
 
-    fn poll(guest: &Kernel) -> bool {
+    fn poll(guest: &FakeKernel) -> bool {
         guest.poll(0, |_| ());
         guest.poll(1, |_| ());
         true
@@ -414,7 +415,7 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_written_less_what_was_lost() {
         let items = vec![burst(0, 84), Item::Poll, burst(0, 86), burst(1, 1)];
-        let written = carry_out(&plan(items), Kernel::new(), poll).expect("done");
+        let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
         let marks: Vec<u32> = written.read[&0].iter().map(|entry| entry.enqueue_to_dispatch).collect();
         assert_eq!(marks, (0..84).chain(2..86).collect::<Vec<u32>>());
         assert_eq!((written.read[&1].len(), written.lost[&0], written.masked), (1, 2, 0));
@@ -425,7 +426,7 @@ mod tests {
 
     #[test]
     fn the_mask_is_honoured() {
-        let guest = Kernel::new();
+        let guest = FakeKernel::new();
         guest.enable(0, 4);
         let written = carry_out(&plan(vec![burst(0, 3)]), guest, poll).expect("done");
         assert_eq!((written.masked, written.read.get(&0)), (3, Some(&Vec::new())));
@@ -434,7 +435,7 @@ mod tests {
     #[test]
     fn what_is_left_unread_is_not_expected() {
         let plan = Plan { items: vec![burst(0, 3)], leaves_unread: true };
-        let written = carry_out(&plan, Kernel::new(), |_| true).expect("done");
+        let written = carry_out(&plan, FakeKernel::new(), |_| true).expect("done");
         assert_eq!(written.read.get(&0), None);
     }
 
@@ -445,7 +446,7 @@ mod tests {
         let now = planned(When::FromNow(-1_000_000), 0);
         let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute, now];
         let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries })];
-        let written = carry_out(&plan(items), Kernel::new(), poll).expect("done");
+        let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
         let times: Vec<u64> = written.read[&0].iter().map(|entry| entry.timebase).collect();
         assert_eq!((times[1] - times[0], times[2] - times[1]), (512_000, 1_024_000));
         assert_eq!((times[3], times[4]), (7, 77_000_000 - 512_000));
@@ -454,22 +455,22 @@ mod tests {
     #[test]
     fn a_recording_that_is_not_as_expected_is_told() {
         let one = || plan(vec![burst(1, 1)]);
-        let off = Kernel::new();
+        let off = FakeKernel::new();
         off.enable(1, 0);
         let error = carry_out(&one(), off, |_| false).expect_err("never on");
         assert_eq!(error, "the command ended before the guest asked for the log of CPU 1");
-        let error = carry_out(&plan(vec![burst(5, 1)]), Kernel::new(), poll).expect_err("no such CPU");
+        let error = carry_out(&plan(vec![burst(5, 1)]), FakeKernel::new(), poll).expect_err("no such CPU");
         assert_eq!(error, "the log of CPU 5 was to be written, and the guest has 2 CPUs");
-        let again = |guest: &Kernel| {
+        let again = |guest: &FakeKernel| {
             guest.enable(1, 7);
             true
         };
-        let error = carry_out(&one(), Kernel::new(), again).expect_err("begun again");
+        let error = carry_out(&one(), FakeKernel::new(), again).expect_err("begun again");
         assert!(error.contains("CPU 1") && error.contains("its index is 0, and 1 entries"), "{error}");
         let mut wrong = planned(When::FromStart(0), 0);
         wrong.srr0 = Address::Symbol { name: "ff".to_owned(), offset: 0 };
         let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries: vec![wrong] })];
-        let error = carry_out(&plan(items), Kernel::new(), poll).expect_err("no such symbol");
+        let error = carry_out(&plan(items), FakeKernel::new(), poll).expect_err("no such symbol");
         assert!(error.contains("no symbol `ff`"), "{error}");
     }
 }

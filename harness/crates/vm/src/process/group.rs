@@ -22,7 +22,7 @@ const GUARD: &str =
 
 /// How the standard streams of a command are connected.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct Streams {
     /// Where standard input comes from; /dev/null when `None`.
     pub stdin: Option<File>,
     /// Where standard output goes; /dev/null when `None`.
@@ -36,18 +36,18 @@ pub struct Output {
 /// The thread that starts a group must live as long as the group: the kernel ties the group's
 /// life to that thread.
 #[derive(Debug)]
-pub struct Group {
+pub struct ProcessGroup {
     handle: Handle,
     leader: Pid,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Start `command`, whose program, arguments, environment changes and folder are used.
     ///
     /// # Errors
     /// When the guard cannot be started, or the user has interrupted. A program that does not
     /// exist ends the group at once, with status 127 and a message on its standard error.
-    pub fn start(command: &Command, output: Output) -> io::Result<Group> {
+    pub fn start(command: &Command, output: Streams) -> io::Result<ProcessGroup> {
         interrupt::check()?;
         let mut words = vec!["--pdeathsig".into(), "TERM".into(), "sh".into(), "-c".into(), GUARD.into()];
         words.push("goldtrace-guard".into());
@@ -87,18 +87,18 @@ impl Group {
         let leader = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the started process has no id"))?;
         interrupt::register(leader);
-        Ok(Group { handle, leader })
+        Ok(ProcessGroup { handle, leader })
     }
 
     /// Start `command` with its standard output and standard error on two pipes.
     ///
     /// # Errors
-    /// As [`Group::start`].
-    pub fn start_piped(command: Command) -> io::Result<(Group, File, File)> {
+    /// As [`ProcessGroup::start`].
+    pub fn start_piped(command: Command) -> io::Result<(ProcessGroup, File, File)> {
         let (out, out_end) = pipe()?;
         let (err, err_end) = pipe()?;
-        let output = Output { stdin: None, stdout: Some(out_end), stderr: Some(err_end) };
-        let group = Group::start(&command, output)?;
+        let output = Streams { stdin: None, stdout: Some(out_end), stderr: Some(err_end) };
+        let group = ProcessGroup::start(&command, output)?;
         Ok((group, out, err))
     }
 
@@ -113,7 +113,7 @@ impl Group {
     /// Wait at most `limit`; `None` when the command still runs then.
     ///
     /// # Errors
-    /// As [`Group::wait`].
+    /// As [`ProcessGroup::wait`].
     pub fn wait_timeout(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         Ok(self.handle.wait_timeout(limit)?.map(|output| output.status))
     }
@@ -125,7 +125,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
         interrupt::forget(self.leader);
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn streams_and_status_are_the_commands_own() {
         let (group, mut out, mut err) =
-            Group::start_piped(sh("echo out; echo err >&2; exit 7")).expect("starts");
+            ProcessGroup::start_piped(sh("echo out; echo err >&2; exit 7")).expect("starts");
         let (mut o, mut e) = (String::new(), String::new());
         out.read_to_string(&mut o).expect("readable");
         err.read_to_string(&mut e).expect("readable");
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_dropped_group_ends_with_its_grandchildren() {
         let (group, out, _err) =
-            Group::start_piped(sh("sh -c 'sleep 60 & echo $!; wait'; true")).expect("starts");
+            ProcessGroup::start_piped(sh("sh -c 'sleep 60 & echo $!; wait'; true")).expect("starts");
         let grandchild = first_pid(out);
         assert!(alive(grandchild));
         drop(group);
@@ -196,7 +196,8 @@ mod tests {
     fn a_group_ends_with_the_thread_that_started_it() {
         // A thread's end is to the kernel what a killed goldtrace is: no destructor runs.
         let grandchild = std::thread::spawn(|| {
-            let (group, out, _err) = Group::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
+            let (group, out, _err) =
+                ProcessGroup::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
             std::mem::forget(group);
             first_pid(out)
         })
@@ -209,7 +210,8 @@ mod tests {
     fn a_panic_ends_the_group() {
         let (send, receive) = std::sync::mpsc::channel();
         let outcome = std::thread::spawn(move || {
-            let (_group, out, _err) = Group::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
+            let (_group, out, _err) =
+                ProcessGroup::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
             send.send(first_pid(out)).expect("received");
             panic!("on purpose");
         })
@@ -222,8 +224,8 @@ mod tests {
     fn standard_input_reaches_the_command() {
         let (input, mut writer) = pipe().expect("a pipe");
         let (mut out, out_end) = pipe().expect("a pipe");
-        let output = Output { stdin: Some(input), stdout: Some(out_end), stderr: None };
-        let _group = Group::start(&Command::new("cat"), output).expect("starts");
+        let output = Streams { stdin: Some(input), stdout: Some(out_end), stderr: None };
+        let _group = ProcessGroup::start(&Command::new("cat"), output).expect("starts");
         std::io::Write::write_all(&mut writer, b"through").expect("written");
         drop(writer);
         let mut text = String::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::group::{Group, Output, pipe};
+use super::group::{ProcessGroup, Streams, pipe};
 use super::interrupt;
 
 /// How many of a log's last lines a failure shows.
@@ -15,13 +15,13 @@ const TAIL_LINES: usize = 25;
 
 /// A command to run with its output logged.
 #[derive(Debug)]
-pub struct Logged<'a> {
+pub struct LoggedCommand<'a> {
     /// The command, as it is shown and run.
     pub command: xshell::Cmd<'a>,
     /// The file that its standard output and standard error are appended to.
     pub log: &'a Utf8Path,
     /// How long it may take.
-    pub limit: Duration,
+    pub timeout: Duration,
 }
 
 /// Why a logged command did not succeed.
@@ -65,8 +65,8 @@ pub enum LoggedError {
 ///
 /// # Errors
 /// See [`LoggedError`].
-pub fn run_logged(logged: Logged<'_>, mut on_line: impl FnMut(&str)) -> Result<(), LoggedError> {
-    let Logged { command, log, limit } = logged;
+pub fn run_logged(logged: LoggedCommand<'_>, mut on_line: impl FnMut(&str)) -> Result<(), LoggedError> {
+    let LoggedCommand { command, log, timeout } = logged;
     let shown = command.to_string();
     let fail = |error: io::Error| LoggedError::Io { command: shown.clone(), error };
     let start = Instant::now();
@@ -74,9 +74,9 @@ pub fn run_logged(logged: Logged<'_>, mut on_line: impl FnMut(&str)) -> Result<(
     writeln!(file, "$ {shown}").map_err(fail)?;
     let (out, end) = pipe().map_err(fail)?;
     let second = end.try_clone().map_err(fail)?;
-    let group = Group::start(
+    let group = ProcessGroup::start(
         &Command::from(command),
-        Output { stdin: None, stdout: Some(end), stderr: Some(second) },
+        Streams { stdin: None, stdout: Some(end), stderr: Some(second) },
     )
     .map_err(fail)?;
 
@@ -95,7 +95,7 @@ pub fn run_logged(logged: Logged<'_>, mut on_line: impl FnMut(&str)) -> Result<(
             }
         }
     });
-    let deadline = start + limit;
+    let deadline = start + timeout;
     loop {
         match received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(line) => {
@@ -105,7 +105,7 @@ pub fn run_logged(logged: Logged<'_>, mut on_line: impl FnMut(&str)) -> Result<(
             Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                 return Err(LoggedError::TooSlow {
                     command: shown,
-                    limit,
+                    limit: timeout,
                     log: log.to_owned(),
                     tail: tail(log),
                 });
@@ -141,9 +141,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a folder");
         let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("log");
         let mut lines = Vec::new();
-        let result = run_logged(Logged { command: cmd!(sh, "sh -c {script}"), log: &log, limit }, |line| {
-            lines.push(line.to_owned());
-        });
+        let result = run_logged(
+            LoggedCommand { command: cmd!(sh, "sh -c {script}"), log: &log, timeout: limit },
+            |line| {
+                lines.push(line.to_owned());
+            },
+        );
         let text = std::fs::read_to_string(&log).expect("a log");
         (result, lines, text)
     }

@@ -1,7 +1,7 @@
 //! Processes that cannot outlive us.
 //!
-//! Everything that goldtrace starts runs in a process group of its own, through [`Group`]. A group
-//! ends when its `Group` is dropped (also by a panic), when the user interrupts (see
+//! Everything that goldtrace starts runs in a process group of its own, through [`ProcessGroup`]. A group
+//! ends when its `ProcessGroup` is dropped (also by a panic), when the user interrupts (see
 //! [`interrupt`]), and when goldtrace itself dies, even by SIGKILL.
 //!
 //! This module knows nothing of QEMU or of builds.
@@ -10,8 +10,8 @@ mod group;
 pub mod interrupt;
 mod logged;
 
-pub use group::{Group, Output};
-pub use logged::{Logged, LoggedError, run_logged, tail};
+pub use group::{ProcessGroup, Streams};
+pub use logged::{LoggedCommand, LoggedError, run_logged, tail};
 
 use std::io::{self, Read};
 use std::process::{Command, ExitStatus};
@@ -27,7 +27,7 @@ pub fn shell_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
 
 /// What a command that has ended printed.
 #[derive(Debug)]
-pub struct Ended {
+pub struct CommandOutput {
     /// How it ended.
     pub status: ExitStatus,
     /// Its standard output.
@@ -40,8 +40,8 @@ pub struct Ended {
 ///
 /// # Errors
 /// When it cannot be started, or does not end within `limit`, or the user has interrupted.
-pub fn output(command: Command, limit: Duration) -> io::Result<Ended> {
-    let (group, mut out, mut err) = Group::start_piped(command)?;
+pub fn output(command: Command, limit: Duration) -> io::Result<CommandOutput> {
+    let (group, mut out, mut err) = ProcessGroup::start_piped(command)?;
     let out = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         out.read_to_end(&mut bytes).map(|_| bytes)
@@ -60,7 +60,7 @@ pub fn output(command: Command, limit: Duration) -> io::Result<Ended> {
     interrupt::check()?;
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no end within {} s", limit.as_secs()));
     let status = status.ok_or_else(late)?;
-    Ok(Ended { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
+    Ok(CommandOutput { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() })
 }
 
 /// Run a short command to its end and return its standard output, trimmed.

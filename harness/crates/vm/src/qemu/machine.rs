@@ -16,23 +16,23 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use super::argv::{Boot, Mode, Shared, arguments};
-use super::console::{Complaint, Scanner};
-use super::outside::Outside;
-use super::ram::Ram;
+use super::control::GuestControl;
 use crate::Frame;
-use crate::process::{Group, Output, interrupt, shell_line};
+use crate::memory::Ram;
+use crate::process::{ProcessGroup, Streams, interrupt, shell_line};
+use crate::{Splat, SplatScanner};
 
 /// What happens to a machine.
 #[derive(Debug)]
-pub enum Event {
+pub enum MachineEvent {
     /// The agent sent a frame.
     Frame(Frame),
     /// QEMU's monitor sent its first byte ([`Mode::Stopped`] only).
     MonitorGreeted,
     /// The agent's port ended; with the reason when it was not an ordinary end.
     PortClosed(Option<String>),
-    /// The kernel complained.
-    Complaint(Complaint),
+    /// The kernel printed a splat.
+    Splat(Splat),
     /// The console ended.
     ConsoleClosed,
     /// QEMU ended.
@@ -41,7 +41,7 @@ pub enum Event {
 
 /// Why a machine can no longer be talked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The kernel panicked: the first line that says so.
     Panicked(String),
     /// QEMU ended by itself.
@@ -59,20 +59,22 @@ pub enum Stop {
     Interrupted,
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Panicked(line) => write!(f, "the kernel panicked: {line}"),
-            Stop::Exited(status) if status.success() => {
+            StopReason::Panicked(line) => write!(f, "the kernel panicked: {line}"),
+            StopReason::Exited(status) if status.success() => {
                 write!(
                     f,
                     "the guest ended in the middle (QEMU ended with status 0, and the kernel reported no panic)"
                 )
             }
-            Stop::Exited(status) => write!(f, "QEMU ended with {status}"),
-            Stop::TimedOut { what, limit } => write!(f, "waited {:.1} s for {what}", limit.as_secs_f64()),
-            Stop::Port(why) => write!(f, "{why}"),
-            Stop::Interrupted => write!(f, "interrupted"),
+            StopReason::Exited(status) => write!(f, "QEMU ended with {status}"),
+            StopReason::TimedOut { what, limit } => {
+                write!(f, "waited {:.1} s for {what}", limit.as_secs_f64())
+            }
+            StopReason::Port(why) => write!(f, "{why}"),
+            StopReason::Interrupted => write!(f, "interrupted"),
         }
     }
 }
@@ -90,10 +92,10 @@ pub struct StartError {
 /// How the machine's console is connected.
 #[derive(Debug)]
 pub enum Console {
-    /// Output is kept and watched; there is no input.
+    /// Streams is kept and watched; there is no input.
     Watched,
-    /// Output goes to one file and input comes from another, for a person.
-    Passed {
+    /// Streams goes to one file and input comes from another, for a person.
+    Piped {
         /// Where the guest's input comes from.
         input: File,
         /// Where the guest's output goes.
@@ -110,7 +112,7 @@ const WRITE_LIMIT: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Default)]
 struct Seen {
-    complaints: Vec<Complaint>,
+    splats: Vec<Splat>,
     exited: Option<ExitStatus>,
     port_closed: Option<Option<String>>,
     console_closed: bool,
@@ -118,8 +120,8 @@ struct Seen {
 
 /// A running QEMU. Dropping it kills it.
 pub struct Machine {
-    group: Arc<Group>,
-    events: Receiver<Event>,
+    group: Arc<ProcessGroup>,
+    events: Receiver<MachineEvent>,
     seen: Seen,
     port: Arc<Mutex<Option<UnixStream>>>,
     closing: Arc<AtomicBool>,
@@ -129,7 +131,7 @@ pub struct Machine {
     command: String,
     console_log: Utf8PathBuf,
     stderr_log: Utf8PathBuf,
-    outside: Option<Outside>,
+    control: Option<GuestControl>,
     /// Removed, with the socket in it, when the machine is dropped.
     _private: TempDir,
 }
@@ -138,12 +140,12 @@ impl Machine {
     /// Start the guest that `boot` describes; `boot.socket` is replaced by one in a new private
     /// folder. `console.log` and `qemu-stderr.log` are written to `logs`.
     ///
-    /// With `shares_memory`, the guest's memory is reached through [`Machine::take_outside`];
-    /// `boot.shared` is replaced too. The calling thread must live as long as the machine (see [`Group`]).
+    /// With `shares_memory`, the guest's memory is reached through [`Machine::take_control`];
+    /// `boot.shared` is replaced too. The calling thread must live as long as the machine (see [`ProcessGroup`]).
     ///
     /// # Errors
     /// When a file or socket cannot be made, or QEMU's guard cannot be started. A QEMU that is
-    /// missing, or refuses its arguments, is seen as [`Stop::Exited`].
+    /// missing, or refuses its arguments, is seen as [`StopReason::Exited`].
     pub fn start(
         boot: &Boot<'_>,
         shares_memory: bool,
@@ -177,8 +179,8 @@ impl Machine {
         let stderr = File::create(stderr_log.as_std_path()).map_err(fail)?;
         let log = File::create(console_log.as_std_path()).map_err(fail)?;
         let listener = UnixListener::bind(&socket).map_err(fail)?;
-        let outside = match ram {
-            Some(ram) => Some(Outside::new(ram, UnixListener::bind(&monitor).map_err(fail)?)),
+        let control = match ram {
+            Some(ram) => Some(GuestControl::new(ram, UnixListener::bind(&monitor).map_err(fail)?)),
             None => None,
         };
         let (sender, events) = channel();
@@ -190,15 +192,15 @@ impl Machine {
             Console::Watched => {
                 let (read, write) =
                     rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(|e| fail(e.into()))?;
-                let output = Output { stdin: None, stdout: Some(write.into()), stderr: Some(stderr) };
+                let output = Streams { stdin: None, stdout: Some(write.into()), stderr: Some(stderr) };
                 (output, Some(File::from(read)))
             }
-            Console::Passed { input, output } => {
-                (Output { stdin: Some(input), stdout: Some(output), stderr: Some(stderr) }, None)
+            Console::Piped { input, output } => {
+                (Streams { stdin: Some(input), stdout: Some(output), stderr: Some(stderr) }, None)
             }
         };
         let started = Instant::now();
-        let group = Arc::new(Group::start(&process, output).map_err(fail)?);
+        let group = Arc::new(ProcessGroup::start(&process, output).map_err(fail)?);
         if let Some(read) = watched {
             let sender = sender.clone();
             threads.push(std::thread::spawn(move || watch_console(read, log, &sender)));
@@ -213,7 +215,7 @@ impl Machine {
             let group = group.clone();
             std::thread::spawn(move || {
                 if let Ok(status) = group.wait() {
-                    let _ = sender.send(Event::Exited(status));
+                    let _ = sender.send(MachineEvent::Exited(status));
                 }
             })
         });
@@ -229,7 +231,7 @@ impl Machine {
             command,
             console_log,
             stderr_log,
-            outside,
+            control,
             _private: private,
         })
     }
@@ -244,14 +246,14 @@ impl Machine {
         &self.command
     }
 
-    /// The guest from the outside, when it shares its memory; once.
-    pub fn take_outside(&mut self) -> Option<Outside> {
-        self.outside.take()
+    /// The guest from the control, when it shares its memory; once.
+    pub fn take_control(&mut self) -> Option<GuestControl> {
+        self.control.take()
     }
 
-    /// The kernel's complaints so far.
-    pub fn complaints(&self) -> &[Complaint] {
-        &self.seen.complaints
+    /// The kernel's splats so far.
+    pub fn splats(&self) -> &[Splat] {
+        &self.seen.splats
     }
 
     /// The console so far, for people and for a look at what the kernel reported; at most its last
@@ -271,7 +273,7 @@ impl Machine {
     ///
     /// # Errors
     /// When the port is closed: how the machine stopped.
-    pub fn send(&mut self, frame: &Frame) -> Result<(), Stop> {
+    pub fn send(&mut self, frame: &Frame) -> Result<(), StopReason> {
         let sent = {
             let port = self.port.lock().expect("no panic while held");
             port.as_ref().map(|mut stream| stream.write_all(&frame.encode()))
@@ -279,9 +281,9 @@ impl Machine {
         match sent {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => {
-                Err(self.stop(Stop::Port(format!("the agent's port cannot be written: {error}"))))
+                Err(self.stop(StopReason::Port(format!("the agent's port cannot be written: {error}"))))
             }
-            None => Err(self.stop(Stop::Port("the agent's port is not open".to_owned()))),
+            None => Err(self.stop(StopReason::Port("the agent's port is not open".to_owned()))),
         }
     }
 
@@ -289,53 +291,54 @@ impl Machine {
     ///
     /// # Errors
     /// Why no frame will come. `what` and `limit` are for the message.
-    pub fn frame(&mut self, what: &str, deadline: Instant, limit: Duration) -> Result<Frame, Stop> {
+    pub fn frame(&mut self, what: &str, deadline: Instant, limit: Duration) -> Result<Frame, StopReason> {
         loop {
             match self.event(deadline) {
-                Some(Event::Frame(frame)) => return Ok(frame),
-                Some(Event::Complaint(complaint)) if complaint.fatal => {
-                    return Err(self.stop(Stop::Panicked(complaint.line)));
+                Some(MachineEvent::Frame(frame)) => return Ok(frame),
+                Some(MachineEvent::Splat(splat)) if splat.fatal => {
+                    return Err(self.stop(StopReason::Panicked(splat.line)));
                 }
-                Some(Event::Exited(status)) => return Err(self.stop(Stop::Exited(status))),
-                Some(Event::PortClosed(why)) => {
+                Some(MachineEvent::Exited(status)) => return Err(self.stop(StopReason::Exited(status))),
+                Some(MachineEvent::PortClosed(why)) => {
                     let why = why.unwrap_or_else(|| "the guest closed the agent's port".to_owned());
-                    return Err(self.stop(Stop::Port(why)));
+                    return Err(self.stop(StopReason::Port(why)));
                 }
-                Some(Event::Complaint(_) | Event::ConsoleClosed | Event::MonitorGreeted) => {}
+                Some(MachineEvent::Splat(_) | MachineEvent::ConsoleClosed | MachineEvent::MonitorGreeted) => {
+                }
                 None => {
-                    interrupt::check().map_err(|_| Stop::Interrupted)?;
-                    return Err(Stop::TimedOut { what: what.to_owned(), limit });
+                    interrupt::check().map_err(|_| StopReason::Interrupted)?;
+                    return Err(StopReason::TimedOut { what: what.to_owned(), limit });
                 }
             }
         }
     }
 
     /// The next event; `None` at the deadline.
-    pub fn event(&mut self, deadline: Instant) -> Option<Event> {
+    pub fn event(&mut self, deadline: Instant) -> Option<MachineEvent> {
         let event = self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
         match &event {
-            Event::Complaint(complaint) => self.seen.complaints.push(complaint.clone()),
-            Event::Exited(status) => self.seen.exited = Some(*status),
-            Event::PortClosed(why) => self.seen.port_closed = Some(why.clone()),
-            Event::ConsoleClosed => self.seen.console_closed = true,
-            Event::Frame(_) | Event::MonitorGreeted => {}
+            MachineEvent::Splat(splat) => self.seen.splats.push(splat.clone()),
+            MachineEvent::Exited(status) => self.seen.exited = Some(*status),
+            MachineEvent::PortClosed(why) => self.seen.port_closed = Some(why.clone()),
+            MachineEvent::ConsoleClosed => self.seen.console_closed = true,
+            MachineEvent::Frame(_) | MachineEvent::MonitorGreeted => {}
         }
         Some(event)
     }
 
     /// Something has gone wrong: wait a moment for what is still on its way, and tell the cause. A
     /// panic comes before an end of QEMU, which comes before a closed port.
-    fn stop(&mut self, first: Stop) -> Stop {
+    fn stop(&mut self, first: StopReason) -> StopReason {
         let deadline = Instant::now() + DRAIN;
         while !(self.seen.exited.is_some() && self.seen.console_closed) && self.event(deadline).is_some() {}
         if interrupt::happened() {
-            return Stop::Interrupted;
+            return StopReason::Interrupted;
         }
-        if let Some(panic) = self.seen.complaints.iter().find(|c| c.fatal) {
-            return Stop::Panicked(panic.line.clone());
+        if let Some(panic) = self.seen.splats.iter().find(|c| c.fatal) {
+            return StopReason::Panicked(panic.line.clone());
         }
         match self.seen.exited {
-            Some(status) => Stop::Exited(status),
+            Some(status) => StopReason::Exited(status),
             None => first,
         }
     }
@@ -384,17 +387,17 @@ fn private_dir() -> io::Result<TempDir> {
     }
 }
 
-fn watch_console(mut from: File, mut log: File, sender: &Sender<Event>) {
-    let mut scanner = Scanner::default();
+fn watch_console(mut from: File, mut log: File, sender: &Sender<MachineEvent>) {
+    let mut scanner = SplatScanner::default();
     let mut buffer = [0; 4096];
-    let report = |complaint| drop(sender.send(Event::Complaint(complaint)));
+    let report = |splat| drop(sender.send(MachineEvent::Splat(splat)));
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         // The log is for people; a full disk must not keep the kernel's words from the scanner.
         let _ = log.write_all(&buffer[..n]);
         scanner.feed(&buffer[..n], report);
     }
     scanner.finish(report);
-    let _ = sender.send(Event::ConsoleClosed);
+    let _ = sender.send(MachineEvent::ConsoleClosed);
 }
 
 fn watch_port(
@@ -402,9 +405,9 @@ fn watch_port(
     mode: Mode,
     port: &Mutex<Option<UnixStream>>,
     closing: &AtomicBool,
-    sender: &Sender<Event>,
+    sender: &Sender<MachineEvent>,
 ) {
-    let close = |why: Option<String>| drop(sender.send(Event::PortClosed(why)));
+    let close = |why: Option<String>| drop(sender.send(MachineEvent::PortClosed(why)));
     let mut stream = match listener.accept() {
         Ok((stream, _)) if !closing.load(Ordering::SeqCst) => stream,
         Ok(_) => return,
@@ -418,13 +421,13 @@ fn watch_port(
     }
     if mode == Mode::Stopped {
         if let Ok(1..) = stream.read(&mut [0]) {
-            let _ = sender.send(Event::MonitorGreeted);
+            let _ = sender.send(MachineEvent::MonitorGreeted);
         }
         return;
     }
     loop {
         match Frame::read(&mut stream) {
-            Ok(Some(frame)) => drop(sender.send(Event::Frame(frame))),
+            Ok(Some(frame)) => drop(sender.send(MachineEvent::Frame(frame))),
             Ok(None) => return close(None),
             Err(error) => return close(Some(error.to_string())),
         }

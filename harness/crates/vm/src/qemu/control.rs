@@ -8,25 +8,25 @@ use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use super::monitor::Monitor;
-use super::ram::Ram;
+use crate::memory::Ram;
 
 /// A guest's memory and processors.
 #[derive(Debug)]
-pub struct Outside {
+pub struct GuestControl {
     ram: Ram,
     listener: UnixListener,
     monitor: Option<Monitor>,
-    held: Duration,
+    paused: Duration,
 }
 
-impl Outside {
-    pub(super) fn new(ram: Ram, listener: UnixListener) -> Outside {
-        Outside { ram, listener, monitor: None, held: Duration::ZERO }
+impl GuestControl {
+    pub(super) fn new(ram: Ram, listener: UnixListener) -> GuestControl {
+        GuestControl { ram, listener, monitor: None, paused: Duration::ZERO }
     }
 
     #[cfg(test)]
-    pub(crate) fn for_tests(ram: Ram, listener: UnixListener) -> Outside {
-        Outside::new(ram, listener)
+    pub(crate) fn for_tests(ram: Ram, listener: UnixListener) -> GuestControl {
+        GuestControl::new(ram, listener)
     }
 
     /// The guest's memory.
@@ -38,7 +38,7 @@ impl Outside {
     ///
     /// # Errors
     /// When QEMU does not stop or go on.
-    pub fn while_held<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
+    pub fn while_paused<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
         let monitor = match &mut self.monitor {
             Some(monitor) => monitor,
             empty => empty.insert(Monitor::accept(&self.listener)?),
@@ -47,12 +47,12 @@ impl Outside {
         monitor.stop()?;
         let done = work(&self.ram);
         monitor.resume()?;
-        self.held += start.elapsed();
+        self.paused += start.elapsed();
         Ok(done)
     }
 
     /// How long the guest's clocks have stood still so far, or a little more.
-    pub fn held(&self) -> Duration {
-        self.held
+    pub fn paused(&self) -> Duration {
+        self.paused
     }
 }

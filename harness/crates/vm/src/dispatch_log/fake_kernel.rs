@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use dtl::{ENTRY_SIZE, SLOTS, Symbols};
 
 use super::log::{ENABLE_MASK, EYE_CATCHER, INDEX, LAST_READ, LINEAR, Places};
-use crate::qemu::Ram;
+use crate::memory::Ram;
 
 const RAM: u64 = 0x4_0000;
 const OFFSETS: u64 = 0x1000;
@@ -15,7 +15,7 @@ const PER_CPU: u64 = 0x100;
 const AREA: u64 = 0x1_0000;
 
 /// The memory of a kernel with two processors that records both.
-pub(crate) struct Kernel {
+pub(crate) struct FakeKernel {
     /// Its memory.
     pub(crate) ram: Ram,
     /// Its symbols, and a function `f`.
@@ -38,8 +38,8 @@ pub(crate) fn log(cpu: u64) -> u64 {
 }
 
 // All addresses here are inside of the memory.
-impl Kernel {
-    pub(crate) fn new() -> Kernel {
+impl FakeKernel {
+    pub(crate) fn new() -> FakeKernel {
         let ram = Ram::new(RAM).expect("room for a quarter of a MiB");
         let set = |at, value| ram.set_le64(at, value).expect("inside");
         set(PACAS, LINEAR + PACAS + 0x100);
@@ -60,7 +60,7 @@ impl Kernel {
             (0x9000, "f"),
         ];
         let map: String = symbols.iter().map(|(at, name)| format!("{:x} T {name}\n", LINEAR + at)).collect();
-        let kernel = Kernel { ram, symbols: Symbols::parse(Utf8Path::new("System.map"), &map) };
+        let kernel = FakeKernel { ram, symbols: Symbols::parse(Utf8Path::new("System.map"), &map) };
         kernel.enable(0, 7);
         kernel.enable(1, 7);
         kernel

@@ -1,4 +1,4 @@
-//! The kernel's console: raw bytes, watched for complaints.
+//! The kernel's console: raw bytes, watched for splats.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::bytes::{Regex, RegexSet};
 
 /// A line of the console in which the kernel complains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct Splat {
     /// The line as the kernel printed it, without its time stamp.
     pub line: String,
     /// The guest is about to end: a panic.
@@ -15,7 +15,7 @@ pub struct Complaint {
 
 /// Phrases of the kernel's own reports: lib/bug.c, kernel/panic.c, the architectures' fault
 /// handlers, the sanitizers, lockdep and the stall detectors, as of Linux 7.2.
-static COMPLAINTS: LazyLock<RegexSet> = LazyLock::new(|| {
+static SPLATS: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new([
         r"Kernel panic - not syncing",
         r"\bOops\b",
@@ -44,18 +44,18 @@ static STAMP: LazyLock<Regex> =
 static CONTROL: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\x1b(\[[0-9;?=]*[A-Za-z]|c)|\r").expect("the pattern is valid"));
 
-/// Finds complaints in a console that arrives in pieces.
+/// Finds splats in a console that arrives in pieces.
 #[derive(Debug, Default)]
-pub struct Scanner {
+pub struct SplatScanner {
     line: Vec<u8>,
 }
 
 /// A line longer than this is judged in parts: a console without line ends must not fill memory.
 const LINE_MAX: usize = 1 << 16;
 
-impl Scanner {
-    /// Take more of the console; calls `found` with each complaint that it completes.
-    pub fn feed(&mut self, bytes: &[u8], mut found: impl FnMut(Complaint)) {
+impl SplatScanner {
+    /// Take more of the console; calls `found` with each splat that it completes.
+    pub fn feed(&mut self, bytes: &[u8], mut found: impl FnMut(Splat)) {
         for byte in bytes {
             if *byte == b'\n' || self.line.len() >= LINE_MAX {
                 self.finish(&mut found);
@@ -66,13 +66,13 @@ impl Scanner {
     }
 
     /// The console has ended: judge what is left.
-    pub fn finish(&mut self, mut found: impl FnMut(Complaint)) {
+    pub fn finish(&mut self, mut found: impl FnMut(Splat)) {
         let line = std::mem::take(&mut self.line);
-        if COMPLAINTS.is_match(&line) {
+        if SPLATS.is_match(&line) {
             let clean = CONTROL.replace_all(&line, &b""[..]);
             let text = STAMP.replace(&clean, &b""[..]);
             let line = String::from_utf8_lossy(&text).trim_end().to_owned();
-            found(Complaint { fatal: FATAL.is_match(line.as_bytes()), line });
+            found(Splat { fatal: FATAL.is_match(line.as_bytes()), line });
         }
     }
 }
@@ -83,7 +83,7 @@ mod tests {
 
     fn scan(pieces: &[&[u8]]) -> Vec<(String, bool)> {
         let mut found = Vec::new();
-        let mut scanner = Scanner::default();
+        let mut scanner = SplatScanner::default();
         for piece in pieces {
             scanner.feed(piece, |c| found.push((c.line, c.fatal)));
         }
