@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use camino::Utf8Path;
 use diagnostic::Diagnostic;
-use goldtrace::report::{Again, Colour, Progress, describe, render_diagnostics};
+use goldtrace::report::{Colour, Progress, RerunHint, describe, render_diagnostics};
 use guest::Project;
 use guest::{self, Guest, GuestName};
 use image::{Builder, Refresh, SourcesFile, Store, Userland};
@@ -94,9 +94,9 @@ impl Shared {
             Outcome::Fail(_) | Outcome::Xpass { .. } | Outcome::Error(_) => {
                 let again = format!("cargo test --test cases {}", finished.name);
                 let bless = Some(format!("cargo run --release -- bless {}", trial.case.id));
-                let again = Again { run: &again, bless };
+                let hint = RerunHint { run: &again, bless };
                 // libtest-mimic prints the text as it is, wherever that goes.
-                Err(describe(&finished, &again, Colour::No).unwrap_or_default().into())
+                Err(describe(&finished, &hint, Colour::No).unwrap_or_default().into())
             }
         }
     }

@@ -66,6 +66,7 @@ fn a_command_line_that_asks_for_what_is_not_there_is_refused() {
     assert_refused(&project, &["run", "x86_46"], &["no trial matches `x86_46`", "did you mean `x86_64`?"]);
     assert_refused(&project, &["run", "--patch", "/absent.patch"], &["failed to read patch `/absent.patch`"]);
     assert_refused(&project, &["run", "--jobs", "0"], &["--jobs"]);
+    assert_refused(&project, &["run", "--no-skip"], &["`--no-skip` is now called `--deny-skips`"]);
     assert_refused(&project, &["shell"], &["which guest?"]);
     assert_refused(
         &project,

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::options::{Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use guest::Project;
 use trial::case::{Case, MissingGolden};
 use trial::{Blessing, bless_case};
@@ -19,8 +19,8 @@ pub(super) struct Bless {
 }
 
 impl Bless {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let chosen = |case: &&Case| {
             self.filters.is_empty()
@@ -28,16 +28,16 @@ impl Bless {
         };
         let cases: Vec<&Case> = inputs.cases.iter().filter(chosen).collect();
         if cases.is_empty() {
-            return Err(Stop::Usage(format!("no case matches {}", self.filters.join(", "))));
+            return Err(CommandError::Usage(format!("no case matches {}", self.filters.join(", "))));
         }
         bless(&project, &cases)
     }
 }
 
 /// Bless cases and say what came of each.
-pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<ExitStatus, Stop> {
+pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<Status, CommandError> {
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
-        return Err(Stop::Usage(
+        return Err(CommandError::Usage(
             "goldens are written by people, not by CI (the variable CI is set): run `goldtrace bless` yourself, \
              read the diff and commit it"
                 .to_owned(),
@@ -58,5 +58,5 @@ pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<ExitStatus, St
             }
         }
     }
-    Ok(if refused { ExitStatus::CaseFailed } else { ExitStatus::Success })
+    Ok(if refused { Status::Failed } else { Status::Success })
 }

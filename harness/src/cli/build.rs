@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::options::{Guests, Images, Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Guests, Images, Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use image::{Refresh, Root};
 use trial::case::MissingGolden;
 use trial::{Needs, TrialPlan};
@@ -21,13 +21,14 @@ pub(super) struct Build {
 }
 
 impl Build {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         // Nothing is compared: a case whose goldens are still to be written is no fault.
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
-        let plan = TrialPlan::make(&inputs.cases, &guests, &[]).map_err(|e| Stop::Usage(e.to_string()))?;
+        let plan =
+            TrialPlan::make(&inputs.cases, &guests, &[]).map_err(|e| CommandError::Usage(e.to_string()))?;
         let needs = Needs::everything(&plan.trials);
         let prepared = self.images.prepare(&project, &inputs, &guests, refresh, needs)?;
         for ready in prepared.guests() {
@@ -47,6 +48,6 @@ impl Build {
         if let Some(perf) = prepared.host_perf() {
             anstream::println!("host:\n  perf      {perf}");
         }
-        Ok(ExitStatus::Success)
+        Ok(Status::Success)
     }
 }

@@ -4,8 +4,8 @@ use camino::Utf8Path;
 use clap::Args;
 use xshell::cmd;
 
-use super::options::{Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use image::Store;
 use trial::case::MissingGolden;
 use vm::process;
@@ -35,8 +35,8 @@ const TOOLS: [(&str, &str); 14] = [
 
 impl Doctor {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let mut missing = Vec::new();
 
@@ -52,7 +52,7 @@ impl Doctor {
         }
 
         anstream::println!("guests:");
-        let sh = xshell::Shell::new().map_err(|e| Stop::Infrastructure(e.into()))?;
+        let sh = xshell::Shell::new().map_err(|e| CommandError::Infrastructure(e.into()))?;
         for guest in &inputs.guests {
             let binary = &guest.qemu.binary;
             look(binary, &guest.qemu.package, &mut missing);
@@ -79,10 +79,10 @@ impl Doctor {
 
         if missing.is_empty() {
             anstream::println!("nothing is missing");
-            return Ok(ExitStatus::Success);
+            return Ok(Status::Success);
         }
         anstream::println!("missing: {}; `ci/bootstrap` installs what goldtrace needs", missing.join(", "));
-        Ok(ExitStatus::Infrastructure)
+        Ok(Status::Infrastructure)
     }
 }
 

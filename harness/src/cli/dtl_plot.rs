@@ -5,7 +5,7 @@ use std::fs;
 use camino::Utf8PathBuf;
 use clap::Args;
 
-use super::status::{ExitStatus, Stop};
+use super::status::{CommandError, Status};
 use crate::plot;
 use dtl::{self, DumpEntry};
 
@@ -23,28 +23,30 @@ pub(super) struct DtlPlot {
 }
 
 impl DtlPlot {
-    pub(super) fn run(&self) -> Result<ExitStatus, Stop> {
+    pub(super) fn run(&self) -> Result<Status, CommandError> {
         let DtlPlot { capture, output, frequency } = self;
-        let text =
-            fs::read(capture).map_err(|e| Stop::Usage(format!("failed to read capture `{capture}`: {e}")))?;
+        let text = fs::read(capture)
+            .map_err(|e| CommandError::Usage(format!("failed to read capture `{capture}`: {e}")))?;
         let same = |path: &Utf8PathBuf| path.canonicalize_utf8().ok();
         if same(capture).is_some_and(|capture| same(output) == Some(capture)) {
-            return Err(Stop::Usage(format!("`{output}` is the capture itself: give another file with -o")));
+            return Err(CommandError::Usage(format!(
+                "`{output}` is the capture itself: give another file with -o"
+            )));
         }
         let records = dtl::read_script(&text).map_err(|e| {
-            Stop::Usage(format!(
+            CommandError::Usage(format!(
                 "failed to read capture `{capture}`: {e}; give what `perf script` has printed, unchanged"
             ))
         })?;
         if records.is_empty() {
-            return Err(Stop::Usage(self.nothing_in(&text)));
+            return Err(CommandError::Usage(self.nothing_in(&text)));
         }
         let svg = plot::render(&records, capture.file_name().unwrap_or(capture.as_str()), *frequency);
         fs::write(output, svg)
             .map_err(|e| anyhow::anyhow!("failed to write the picture of `{capture}` to `{output}`: {e}"))
-            .map_err(Stop::Infrastructure)?;
+            .map_err(CommandError::Infrastructure)?;
         anstream::println!("{} entries of the dispatch trace log: wrote {output}", records.len());
-        Ok(ExitStatus::Success)
+        Ok(Status::Success)
     }
 
     /// Why there is no picture of such a capture.

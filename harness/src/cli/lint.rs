@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::options::{Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use crate::report::{Colour, render_diagnostics};
 use trial::case::MissingGolden;
 use trial::lint;
@@ -14,8 +14,8 @@ pub(super) struct Lint {}
 
 impl Lint {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let findings = lint::lint(&inputs.cases, &inputs.guests);
         for (place, hole) in &findings.wide_holes {
@@ -24,9 +24,9 @@ impl Lint {
         anstream::println!("{} holes of {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
         if findings.faults.is_empty() {
             anstream::println!("{} cases, nothing to complain of", inputs.cases.len());
-            return Ok(ExitStatus::Success);
+            return Ok(Status::Success);
         }
         anstream::eprint!("{}", render_diagnostics(&findings.faults, Colour::of(&std::io::stderr())));
-        Ok(ExitStatus::CaseFailed)
+        Ok(Status::Failed)
     }
 }

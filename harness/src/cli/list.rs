@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::options::{Guests, Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Guests, Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use trial::TrialPlan;
 use trial::case::MissingGolden;
 
@@ -20,8 +20,8 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let guests = self.guests.choose(&inputs.guests)?;
         anstream::println!("guests:");
@@ -36,8 +36,8 @@ impl List {
                 guest.qemu.machine
             );
         }
-        let plan =
-            TrialPlan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        let plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)
+            .map_err(|e| CommandError::Usage(e.to_string()))?;
         let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for trial in &plan.trials {
             by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());
@@ -61,6 +61,6 @@ impl List {
             anstream::println!("{line}");
         }
         anstream::println!("{} trials", plan.trials.len());
-        Ok(ExitStatus::Success)
+        Ok(Status::Success)
     }
 }

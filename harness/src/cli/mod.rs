@@ -14,14 +14,14 @@ mod status;
 
 use clap::{Parser, Subcommand};
 
-pub use status::ExitStatus;
+pub use status::Status;
 
 /// Golden tests of the Linux kernel's tracing, in x86-64 and ppc64le guests.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true)]
 pub struct Cli {
     #[command(flatten)]
-    place: options::Place,
+    project: options::ProjectOption,
     #[command(subcommand)]
     command: Command,
 }
@@ -50,16 +50,16 @@ enum Command {
 
 impl Cli {
     /// Do what the command line says. Errors are printed; the status says what kind they were.
-    pub fn run(&self) -> ExitStatus {
+    pub fn run(&self) -> Status {
         let result = match &self.command {
-            Command::Run(command) => command.run(&self.place),
-            Command::List(command) => command.run(&self.place),
-            Command::Bless(command) => command.run(&self.place),
-            Command::Lint(command) => command.run(&self.place),
-            Command::New(command) => command.run(&self.place),
-            Command::Build(command) => command.run(&self.place),
-            Command::Shell(command) => command.run(&self.place),
-            Command::Doctor(command) => command.run(&self.place),
+            Command::Run(command) => command.run(&self.project),
+            Command::List(command) => command.run(&self.project),
+            Command::Bless(command) => command.run(&self.project),
+            Command::Lint(command) => command.run(&self.project),
+            Command::New(command) => command.run(&self.project),
+            Command::Build(command) => command.run(&self.project),
+            Command::Shell(command) => command.run(&self.project),
+            Command::Doctor(command) => command.run(&self.project),
             Command::DtlPlot(command) => command.run(),
         };
         result.unwrap_or_else(|stop| stop.report())

@@ -6,9 +6,9 @@ use std::fs;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
 
-use super::options::{Guests, Images, Inputs, Place};
+use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::run::Run;
-use super::status::{ExitStatus, Stop};
+use super::status::{CommandError, Status};
 use guest::Project;
 use guest::{ModuleSource, is_folder_of_modules};
 use image::{BuiltModule, ImageError, Refresh, Userland};
@@ -45,20 +45,20 @@ struct NewModule {
 }
 
 impl New {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         match &self.what {
-            What::Module(module) => module.run(place),
+            What::Module(module) => module.run(option),
         }
     }
 }
 
 impl NewModule {
-    fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let case = case_folder(&project, &self.name)?;
         let folder = self.folder.canonicalize_utf8().ok().filter(|folder| is_folder_of_modules(folder));
         let Some(folder) = folder else {
-            return Err(Stop::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "`{}` is no folder of a module's source: it has no Kbuild and no Makefile; give one with --folder \
                  (a line `obj-m += NAME.o` in its Kbuild builds NAME.c)",
                 self.folder
@@ -72,7 +72,7 @@ impl NewModule {
         fs::write(&file, text)?;
         anstream::println!("wrote {}", project.shown(&file));
         // Without a golden nothing would be asserted.
-        let outcome = Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(place);
+        let outcome = Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(option);
         if !has_golden(&case)? {
             // A case without goldens is a fault of the project: no other case could be run.
             fs::remove_file(&file)?;
@@ -85,7 +85,7 @@ impl NewModule {
     }
 
     /// The folder's modules: those of the first guest, as they are the same for all.
-    fn build(&self, project: &Project, folder: &Utf8Path) -> Result<Vec<DraftModule>, Stop> {
+    fn build(&self, project: &Project, folder: &Utf8Path) -> Result<Vec<DraftModule>, CommandError> {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let userland = Userland { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
@@ -113,20 +113,20 @@ fn has_golden(case: &Utf8Path) -> std::io::Result<bool> {
 }
 
 /// The folder of the case `name`, which is not there yet.
-fn case_folder(project: &Project, name: &str) -> Result<Utf8PathBuf, Stop> {
+fn case_folder(project: &Project, name: &str) -> Result<Utf8PathBuf, CommandError> {
     let is_word = |part: &str| {
         !part.is_empty()
             && !part.starts_with('.')
             && part.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
     };
     if !name.split('/').all(is_word) {
-        return Err(Stop::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "`{name}` cannot name a case: use letters, digits, `.`, `_` and `-`, and `/` between folders"
         )));
     }
     let folder = project.path("cases").join(name);
     if folder.exists() {
-        return Err(Stop::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "{} exists already: choose another name, or edit its {FILE}",
             project.shown(&folder)
         )));
@@ -134,7 +134,7 @@ fn case_folder(project: &Project, name: &str) -> Result<Utf8PathBuf, Stop> {
     Ok(folder)
 }
 
-fn drafted(module: &BuiltModule) -> Result<DraftModule, Stop> {
+fn drafted(module: &BuiltModule) -> Result<DraftModule, CommandError> {
     let bytes = fs::read(&module.file)?;
     let parsed = Module::parse(&bytes)
         .map_err(|e| ImageError::Unfit(format!("failed to read module `{}`: {e}", module.file)))?;

@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
-use super::status::Stop;
+use super::status::CommandError;
 use crate::report::Progress;
 use diagnostic::Diagnostic;
 use guest::Project;
@@ -16,7 +16,7 @@ use vm::qemu::WantedAccel;
 
 /// Where goldtrace works.
 #[derive(Debug, Args)]
-pub(super) struct Place {
+pub(super) struct ProjectOption {
     /// The checkout to work in [default: the one around the current folder]
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<Utf8PathBuf>,
@@ -62,14 +62,14 @@ impl From<AccelOption> for WantedAccel {
     }
 }
 
-impl Place {
+impl ProjectOption {
     /// The project.
-    pub(super) fn project(&self) -> Result<Project, Stop> {
+    pub(super) fn project(&self) -> Result<Project, CommandError> {
         match &self.project {
             Some(root) => Project::at(root),
             None => Project::around_current_dir(),
         }
-        .map_err(|e| Stop::Usage(e.to_string()))
+        .map_err(|e| CommandError::Usage(e.to_string()))
     }
 }
 
@@ -82,12 +82,12 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// Read what is needed to boot a guest that no case is run on: faults of cases do not matter then.
-    pub(super) fn without_cases(project: &Project) -> Result<Inputs, Stop> {
+    pub(super) fn without_cases(project: &Project) -> Result<Inputs, CommandError> {
         let mut faults = Vec::new();
         let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
         match sources {
             Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases: Vec::new() }),
-            _ => Err(Stop::Faults(faults)),
+            _ => Err(CommandError::Files(faults)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Inputs {
     }
 
     /// Read everything, and tell the faults of all files together.
-    pub(super) fn load(project: &Project, missing: MissingGolden) -> Result<Inputs, Stop> {
+    pub(super) fn load(project: &Project, missing: MissingGolden) -> Result<Inputs, CommandError> {
         let mut faults = Vec::new();
         let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
         // With a faulty guest its name is still known: a case that names it is not at fault.
@@ -122,7 +122,7 @@ impl Inputs {
         }
         match sources {
             Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases }),
-            _ => Err(Stop::Faults(faults)),
+            _ => Err(CommandError::Files(faults)),
         }
     }
 }
@@ -134,11 +134,11 @@ impl Guests {
     }
 
     /// The chosen ones of `all`.
-    pub(super) fn choose<'g>(&self, all: &'g [Guest]) -> Result<Vec<&'g Guest>, Stop> {
+    pub(super) fn choose<'g>(&self, all: &'g [Guest]) -> Result<Vec<&'g Guest>, CommandError> {
         for name in &self.names {
             if !all.iter().any(|guest| guest.name.as_str() == name) {
                 let names: Vec<&str> = all.iter().map(|guest| guest.name.as_str()).collect();
-                return Err(Stop::Usage(format!(
+                return Err(CommandError::Usage(format!(
                     "unknown guest `{name}` (known guests: {})",
                     names.join(", ")
                 )));
@@ -152,8 +152,11 @@ impl Guests {
 
 impl Images {
     /// The patches.
-    pub(super) fn patches(&self) -> Result<Vec<Patch>, Stop> {
-        self.patches.iter().map(|path| Patch::load(path).map_err(|e| Stop::Usage(e.to_string()))).collect()
+    pub(super) fn patches(&self) -> Result<Vec<Patch>, CommandError> {
+        self.patches
+            .iter()
+            .map(|path| Patch::load(path).map_err(|e| CommandError::Usage(e.to_string())))
+            .collect()
     }
 
     /// Everything that `guests` boot, built where it is not in the cache.
@@ -164,7 +167,7 @@ impl Images {
         guests: &[&Guest],
         refresh: Refresh,
         needs: Needs<'_>,
-    ) -> Result<PreparedGuests, Stop> {
+    ) -> Result<PreparedGuests, CommandError> {
         let patches = self.patches()?;
         let progress = Progress::to_stderr();
         let store = Store::open_default()?;

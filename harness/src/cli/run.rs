@@ -3,9 +3,9 @@
 use clap::Args;
 
 use super::bless::bless;
-use super::options::{Guests, Images, Inputs, Place};
-use super::status::{ExitStatus, Stop};
-use crate::report::{Again, Colour, Summary, describe, draw_timelines, headline};
+use super::options::{Guests, Images, Inputs, ProjectOption};
+use super::status::{CommandError, Status};
+use crate::report::{Colour, RerunHint, Summary, describe, draw_timelines, headline};
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
 use trial::{Needs, Outcome, PreparedGuests, RunDir, TrialPlan, TrialResult, default_jobs, run_all};
@@ -32,6 +32,9 @@ pub(super) struct Run {
     bless: bool,
     /// Fail when a trial is skipped
     #[arg(long)]
+    deny_skips: bool,
+    /// What `--deny-skips` was called before
+    #[arg(long, hide = true)]
     no_skip: bool,
     /// Only the trials of this case.
     #[arg(skip)]
@@ -49,20 +52,24 @@ impl Run {
             jobs: None,
             dry_run: false,
             bless: true,
+            deny_skips: false,
             no_skip: false,
             only,
         }
     }
 
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        if self.no_skip {
+            return Err(CommandError::Usage("`--no-skip` is now called `--deny-skips`".to_owned()));
+        }
+        let project = option.project()?;
         let inputs = {
             let missing = if self.bless { MissingGolden::ExpectsNothing } else { MissingGolden::IsAnError };
             Inputs::load(&project, missing)?
         };
         let guests = self.guests.choose(&inputs.guests)?;
-        let mut plan =
-            TrialPlan::make(&inputs.cases, &guests, &self.filters).map_err(|e| Stop::Usage(e.to_string()))?;
+        let mut plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)
+            .map_err(|e| CommandError::Usage(e.to_string()))?;
         if let Some(only) = &self.only {
             plan.trials.retain(|trial| trial.case.id == *only);
         }
@@ -70,7 +77,7 @@ impl Run {
             for trial in &plan.trials {
                 anstream::println!("{trial}");
             }
-            return Ok(ExitStatus::Success);
+            return Ok(Status::Success);
         }
         let prepared = self.images.prepare(
             &project,
@@ -96,15 +103,15 @@ impl Run {
             again.push(trial.name.clone());
             let case = trial.name.split('@').next().unwrap_or_default();
             let bless = Some(shell_line(["goldtrace", "bless", case]));
-            let again = Again { run: &shell_line(again), bless };
-            if let Some(text) = describe(trial, &again, colour) {
+            let hint = RerunHint { run: &shell_line(again), bless };
+            if let Some(text) = describe(trial, &hint, colour) {
                 anstream::println!("\n{}\n{text}", headline(trial));
             }
         }
         let summary = Summary::of(&finished);
         anstream::println!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path());
         let status = self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>());
-        if self.bless && status != ExitStatus::Interrupted {
+        if self.bless && status != Status::Interrupted {
             let mut cases: Vec<&Case> = plan.trials.iter().map(|trial| trial.case).collect();
             cases.dedup_by_key(|case| &case.id);
             return bless(&project, &cases);
@@ -112,18 +119,18 @@ impl Run {
         Ok(status)
     }
 
-    fn status(&self, outcomes: &[&Outcome]) -> ExitStatus {
+    fn status(&self, outcomes: &[&Outcome]) -> Status {
         let any = |test: fn(&Outcome) -> bool| outcomes.iter().any(|outcome| test(outcome));
         if any(|o| matches!(o, Outcome::Interrupted)) {
-            ExitStatus::Interrupted
+            Status::Interrupted
         } else if any(|o| matches!(o, Outcome::Fail(_) | Outcome::Xpass { .. })) {
-            ExitStatus::CaseFailed
+            Status::Failed
         } else if any(|o| matches!(o, Outcome::Error(_))) {
-            ExitStatus::Infrastructure
-        } else if any(|o| matches!(o, Outcome::Skip(_))) && self.no_skip {
-            ExitStatus::CaseFailed
+            Status::Infrastructure
+        } else if any(|o| matches!(o, Outcome::Skip(_))) && self.deny_skips {
+            Status::Failed
         } else {
-            ExitStatus::Success
+            Status::Success
         }
     }
 }

@@ -7,8 +7,8 @@ use anyhow::Context;
 use clap::Args;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::options::{Guests, Images, Inputs, Place};
-use super::status::{ExitStatus, Stop};
+use super::options::{Guests, Images, Inputs, ProjectOption};
+use super::status::{CommandError, Status};
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
 use image::{Refresh, Userland};
@@ -36,8 +36,8 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    pub(super) fn run(&self, place: &Place) -> Result<ExitStatus, Stop> {
-        let project = place.project()?;
+    pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        let project = option.project()?;
         let inputs = match self.case {
             // Nothing is compared: a case whose goldens are still to be written is no fault.
             Some(_) => Inputs::load(&project, MissingGolden::ExpectsNothing)?,
@@ -47,14 +47,17 @@ impl Shell {
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
-            return Err(Stop::Usage(format!("which guest? give one with --guest: {}", names.join(", "))));
+            return Err(CommandError::Usage(format!(
+                "which guest? give one with --guest: {}",
+                names.join(", ")
+            )));
         };
         let prepared =
             self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::userland(&userland))?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
-        let path = path.map_err(Stop::Infrastructure)?;
+        let path = path.map_err(CommandError::Infrastructure)?;
 
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
@@ -62,7 +65,7 @@ impl Shell {
         let machine = prepared
             .guest(&guest.name)
             .start(&userland, Mode::Shell, path, console)
-            .map_err(|e| Stop::Infrastructure(e.into()))?;
+            .map_err(|e| CommandError::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
             anstream::eprintln!("guest {}: `exit` or Ctrl-] ends it", guest.name);
@@ -85,16 +88,16 @@ impl Shell {
         match status {
             Some(status) if !status.success() => {
                 let error = std::fs::read_to_string(path.join("qemu-stderr.log")).unwrap_or_default();
-                Err(Stop::Infrastructure(anyhow::anyhow!("QEMU ended with {status}\n{error}")))
+                Err(CommandError::Infrastructure(anyhow::anyhow!("QEMU ended with {status}\n{error}")))
             }
-            _ => Ok(ExitStatus::Success),
+            _ => Ok(Status::Success),
         }
     }
 }
 
 impl Shell {
     /// The modules of the wanted case.
-    fn modules(&self, cases: &[Case]) -> Result<Vec<ModuleSource>, Stop> {
+    fn modules(&self, cases: &[Case]) -> Result<Vec<ModuleSource>, CommandError> {
         let Some(wanted) = &self.case else { return Ok(Vec::new()) };
         let ids = || cases.iter().map(|case| case.id.as_str());
         match cases.iter().find(|case| case.id.as_str() == wanted) {
@@ -102,7 +105,7 @@ impl Shell {
             None => {
                 let help =
                     did_you_mean(wanted, ids()).unwrap_or_else(|| "`goldtrace list` has all".to_owned());
-                Err(Stop::Usage(format!("there is no case `{wanted}`: {help}")))
+                Err(CommandError::Usage(format!("there is no case `{wanted}`: {help}")))
             }
         }
     }

@@ -7,84 +7,84 @@ use vm::process::interrupt;
 
 /// How goldtrace ends. The numbers are part of its interface (README.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitStatus {
+pub enum Status {
     /// All is well.
     Success,
     /// A case failed.
-    CaseFailed,
+    Failed,
     /// The command line or an input file is wrong.
-    Usage,
+    WrongInput,
     /// The host, a build or a guest did not do its part.
     Infrastructure,
     /// The user has interrupted.
     Interrupted,
 }
 
-impl ExitStatus {
+impl Status {
     /// The number.
     pub fn code(self) -> u8 {
         match self {
-            ExitStatus::Success => 0,
-            ExitStatus::CaseFailed => 1,
-            ExitStatus::Usage => 2,
-            ExitStatus::Infrastructure => 3,
-            ExitStatus::Interrupted => interrupt::EXIT_STATUS,
+            Status::Success => 0,
+            Status::Failed => 1,
+            Status::WrongInput => 2,
+            Status::Infrastructure => 3,
+            Status::Interrupted => interrupt::EXIT_STATUS,
         }
     }
 }
 
 /// Why a command went no further.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum CommandError {
     /// Input files are faulty.
-    Faults(Vec<Diagnostic>),
+    Files(Vec<Diagnostic>),
     /// The command line asks for something that is not there.
     Usage(String),
     /// The host, a build or a guest did not do its part.
     Infrastructure(anyhow::Error),
 }
 
-impl Stop {
+impl CommandError {
     /// Print it; the status that goes with it.
-    pub(super) fn report(self) -> ExitStatus {
+    pub(super) fn report(self) -> Status {
         if interrupt::happened() {
             anstream::eprintln!("interrupted");
-            return ExitStatus::Interrupted;
+            return Status::Interrupted;
         }
         match self {
-            Stop::Faults(faults) => {
+            CommandError::Files(faults) => {
                 anstream::eprint!("{}", render_diagnostics(&faults, Colour::of(&std::io::stderr())));
-                ExitStatus::Usage
+                Status::WrongInput
             }
-            Stop::Usage(message) => {
+            CommandError::Usage(message) => {
                 anstream::eprintln!("error: {message}");
-                ExitStatus::Usage
+                Status::WrongInput
             }
-            Stop::Infrastructure(error) => {
+            CommandError::Infrastructure(error) => {
                 anstream::eprintln!("error: {error:#}");
-                ExitStatus::Infrastructure
+                Status::Infrastructure
             }
         }
     }
 }
 
-impl From<Vec<Diagnostic>> for Stop {
-    fn from(faults: Vec<Diagnostic>) -> Stop {
-        Stop::Faults(faults)
+impl From<Vec<Diagnostic>> for CommandError {
+    fn from(faults: Vec<Diagnostic>) -> CommandError {
+        CommandError::Files(faults)
     }
 }
 
-impl From<ImageError> for Stop {
-    fn from(error: ImageError) -> Stop {
+impl From<ImageError> for CommandError {
+    fn from(error: ImageError) -> CommandError {
         match error {
-            ImageError::Unfit(why) => Stop::Usage(why),
-            error => Stop::Infrastructure(error.into()),
+            ImageError::Unfit(why) => CommandError::Usage(why),
+            error => CommandError::Infrastructure(error.into()),
         }
     }
 }
 
-impl From<std::io::Error> for Stop {
-    fn from(error: std::io::Error) -> Stop {
-        Stop::Infrastructure(error.into())
+impl From<std::io::Error> for CommandError {
+    fn from(error: std::io::Error) -> CommandError {
+        CommandError::Infrastructure(error.into())
     }
 }

@@ -89,7 +89,7 @@ pub fn headline(trial: &TrialResult) -> String {
 
 /// What to type after a trial that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Again<'a> {
+pub struct RerunHint<'a> {
     /// The command that runs this trial alone.
     pub run: &'a str,
     /// The command that makes the trial's captures the goldens, if there is one.
@@ -98,7 +98,7 @@ pub struct Again<'a> {
 
 /// Everything that a person needs to know of a trial that did not pass; `None` when it did. The
 /// captures of a trial whose kernel has complained are not offered to be accepted.
-pub fn describe(trial: &TrialResult, again: &Again<'_>, colour: Colour) -> Option<String> {
+pub fn describe(trial: &TrialResult, hint: &RerunHint<'_>, colour: Colour) -> Option<String> {
     let mut text = String::new();
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
@@ -114,8 +114,8 @@ pub fn describe(trial: &TrialResult, again: &Again<'_>, colour: Colour) -> Optio
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
-    let _ = writeln!(text, "run it alone: {}", again.run);
-    if let (Some(bless), true) = (&again.bless, trial.outcome.only_captures_differ()) {
+    let _ = writeln!(text, "run it alone: {}", hint.run);
+    if let (Some(bless), true) = (&hint.bless, trial.outcome.only_captures_differ()) {
         let _ = writeln!(text, "accept the capture: {bless}");
     }
     Some(text)
@@ -188,7 +188,7 @@ mod tests {
         let outcome = Outcome::Fail(failures);
         let trial = TrialResult { name: "a@g".to_owned(), outcome, elapsed: Duration::from_secs(1) };
         let bless = Some("goldtrace bless a@g".to_owned());
-        describe(&trial, &Again { run: "goldtrace run a@g", bless }, Colour::No).expect("a text")
+        describe(&trial, &RerunHint { run: "goldtrace run a@g", bless }, Colour::No).expect("a text")
     }
 
     fn capture() -> Failure {

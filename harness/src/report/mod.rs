@@ -10,6 +10,6 @@ mod timelines;
 
 pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
-pub use human::{Again, Summary, describe, headline};
+pub use human::{RerunHint, Summary, describe, headline};
 pub use progress::{Progress, Style};
 pub use timelines::draw_timelines;

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use goldtrace::report::{Again, Colour, describe, headline};
+use goldtrace::report::{Colour, RerunHint, describe, headline};
 use guest::Project;
 use guest::{self, GuestName};
 use image::{Builder, Refresh, Silent, SourcesFile, Store};
@@ -94,6 +94,6 @@ impl TestProject {
 
 /// Everything that a person would see of the trial.
 pub fn shown(finished: &TrialResult) -> String {
-    let again = Again { run: "again", bless: None };
-    format!("{}\n{}", headline(finished), describe(finished, &again, Colour::No).unwrap_or_default())
+    let hint = RerunHint { run: "again", bless: None };
+    format!("{}\n{}", headline(finished), describe(finished, &hint, Colour::No).unwrap_or_default())
 }
