@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::plan::Trial;
 use crate::case::CaseId;
+use crate::plan::Trial;
 use guest::GuestName;
 use guest::Project;
 

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use camino::Utf8PathBuf;
 
-use super::artefacts::RunDir;
-use super::record::{TrialRecord, Verdict};
+use crate::artefacts::RunDir;
 use crate::case::{Capture, Case, Excuse, GOLDEN_EXTENSION, explains};
+use crate::record::{TrialRecord, Verdict};
 use golden::bless::{GuestNames, Namer, Observed, bless, with_header};
 use golden::{Bindings, Facts, Header, compare, split_lines};
 use guest::Project;

@@ -9,13 +9,9 @@
 mod artefacts;
 mod bless;
 pub mod case;
-mod decode;
-mod dispatch_log;
 mod execute;
-mod inspect;
 mod judge;
 pub mod lint;
-mod outcome;
 mod plan;
 mod prepare;
 mod record;
@@ -23,12 +19,10 @@ mod schedule;
 
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, bless_case};
-pub use decode::HostOutput;
-pub use execute::{Abort, StepRecord, Transcript, execute};
-pub use inspect::Inspected;
-pub use judge::judge;
-pub use outcome::{
+pub use execute::{Abort, HostOutput, Inspected, StepRecord, Transcript, execute};
+pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+    judge,
 };
 pub use plan::{NoMatch, Trial, TrialPlan};
 pub use prepare::{Needs, PreparedGuest, PreparedGuests, userland};

@@ -5,10 +5,10 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::artefacts::TrialDir;
-use super::outcome::{Failure, Outcome};
-use super::prepare::PreparedGuest;
+use crate::artefacts::TrialDir;
 use crate::case::Case;
+use crate::judge::{Failure, Outcome};
+use crate::prepare::PreparedGuest;
 use golden::Facts;
 
 /// The record of a trial, in `trial.json`.

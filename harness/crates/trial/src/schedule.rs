@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::artefacts::RunDir;
-use super::execute::execute;
-use super::judge::judge;
-use super::outcome::{Outcome, TrialError};
-use super::plan::{Trial, TrialPlan};
-use super::prepare::PreparedGuests;
-use super::record::TrialRecord;
+use crate::artefacts::RunDir;
+use crate::execute::execute;
+use crate::judge::judge;
+use crate::judge::{Outcome, TrialError};
+use crate::plan::{Trial, TrialPlan};
+use crate::prepare::PreparedGuests;
+use crate::record::TrialRecord;
 use vm::process::interrupt;
 
 /// A trial that is over.

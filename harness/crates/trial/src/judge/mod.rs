@@ -1,14 +1,16 @@
 //! From a transcript to an outcome.
 
-use super::artefacts::TrialDir;
-use super::execute::{Abort, Transcript};
-use super::outcome::{
-    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
-};
+mod outcome;
+
+use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explains};
+use crate::execute::{Abort, Transcript};
 use formats::Violation;
 use golden::{Bindings, Facts, compare, split_lines};
 use kmod::{self, Module, read_formats};
+pub use outcome::{
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
+};
 
 /// How many of the console's last lines an error shows.
 const TAIL_LINES: usize = 50;
@@ -210,10 +212,10 @@ mod tests {
 
     use camino::{Utf8Path, Utf8PathBuf};
 
-    use super::super::execute::StepRecord;
-    use super::super::inspect::Inspected;
     use super::*;
     use crate::case::{Capture, CaseId, ExpectedSplat, Requires, Step};
+    use crate::execute::Inspected;
+    use crate::execute::StepRecord;
     use formats::Format;
     use golden::Golden;
     use vm::Splat;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-use super::execute::{Abort, abort, excerpt};
+use super::abort::{Abort, excerpt};
 use dtl::{Plan, Symbols, Written};
 use vm::dispatch_log::{RecordingControl, WriteError, Writer};
 use vm::qemu::GuestControl;
@@ -49,20 +49,20 @@ pub(super) fn run_with_dispatch_log(
     let text = fs::read_to_string(map)
         .map_err(|error| Abort::Machine(format!("failed to read the kernel's symbols in {map}: {error}")))?;
     let symbols = Symbols::parse(map, &text);
-    let timebase = session.quiesce().map_err(abort)?;
+    let timebase = session.quiesce()?;
     let writer = Writer::new::<SessionError>(control, &symbols, timebase);
     let writer = writer.map_err(|error| Abort::Machine(format!("the dispatch trace log: {error}")))?;
-    let pending = session.start(request).map_err(abort)?;
+    let pending = session.start(request)?;
     let mut recording = Recording { session, pending };
     let written = writer.carry_out(plan, cpus, &mut recording);
     let Recording { session, pending } = recording;
     match written {
         Ok(written) => {
-            session.close_input(&pending).map_err(abort)?;
-            let answer = session.finish(pending).map_err(abort)?;
+            session.close_input(&pending)?;
+            let answer = session.finish(pending)?;
             Ok((answer, written))
         }
-        Err(WriteError::Guest(error)) => Err(abort(error)),
+        Err(WriteError::Guest(error)) => Err(error.into()),
         Err(error @ WriteError::Ended(_)) => {
             let answer = pending.answer();
             let said = excerpt(&answer.stderr);

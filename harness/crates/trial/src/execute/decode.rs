@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::execute::{Abort, abort};
+use super::abort::Abort;
 use vm::process::output;
 use vm::{Request, Session, StepEnd, Work};
 
@@ -76,7 +76,7 @@ fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Re
         timeout: LIMIT,
         output_limit: DATA_MAX,
     };
-    let answer = session.request(&request).map_err(abort)?;
+    let answer = session.request(&request)?;
     if answer.end != StepEnd::Exited(0) {
         return Err(Abort::Machine(format!("failed to copy {path} out of the guest: {}", answer.end)));
     }

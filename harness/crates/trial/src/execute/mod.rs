@@ -1,19 +1,28 @@
 //! One trial, executed.
 
+mod abort;
+mod decode;
+mod dispatch_log;
+mod inspect;
+
 use std::fs;
 use std::time::Duration;
 
 use camino::Utf8Path;
 
-use super::artefacts::TrialDir;
-use super::decode::{self, HostOutput};
-use super::dispatch_log::run_with_dispatch_log;
-use super::inspect::{Inspected, inspect};
-use super::prepare::{PreparedGuest, userland};
+use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, Case, Step};
+use crate::prepare::{PreparedGuest, userland};
 use dtl::Written;
-use vm::qemu::{GuestControl, Machine, StopReason};
-use vm::{Answer, Request, Session, SessionError, Splat, StepEnd, Work};
+use vm::qemu::{GuestControl, Machine};
+use vm::{Answer, Request, Session, Splat, StepEnd, Work};
+
+pub use abort::Abort;
+use abort::excerpt;
+pub use decode::HostOutput;
+use dispatch_log::run_with_dispatch_log;
+pub use inspect::Inspected;
+use inspect::inspect;
 
 /// How many bytes a step may print. A large hist_debug file has 20 KiB.
 const OUTPUT_LIMIT: u32 = 8 << 20;
@@ -48,19 +57,6 @@ pub struct StepRecord {
     pub host: Option<HostOutput>,
     /// The module that the step has looked at, or whose events' formats it has read.
     pub inspected: Option<Inspected>,
-}
-
-/// What kept a trial from its end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Abort {
-    /// The kernel panicked. After the agent's greeting, that is the kernel's failure.
-    Panic,
-    /// A step ended otherwise than the case says.
-    Step(String),
-    /// The machine, the agent or the harness did not do its part.
-    Machine(String),
-    /// The user has interrupted.
-    Interrupted,
 }
 
 /// Boot the guest, do the steps, end the guest. Keeps everything in `dir`.
@@ -104,13 +100,13 @@ pub fn execute(
                 }
                 None => {
                     let (machine, ended) = session.end();
-                    transcript.abort = ended.err().map(abort);
+                    transcript.abort = ended.err().map(Abort::from);
                     machine
                 }
             }
         }
         Err(failed) => {
-            transcript.abort = Some(abort(failed.error));
+            transcript.abort = Some(failed.error.into());
             failed.machine
         }
     };
@@ -234,7 +230,7 @@ fn answer(
         guest.copies.outdate();
     }
     let Action::Run { log: Some(plan), .. } = &step.action else {
-        return Ok(record(session.request(&request).map_err(abort)?, None, inspected));
+        return Ok(record(session.request(&request)?, None, inspected));
     };
     let Some(control) = &mut guest.control else {
         return Err(Abort::Machine("the guest was booted without shared memory".to_owned()));
@@ -306,20 +302,4 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         }
     };
     Some(format!("{what}{}", excerpt(&answer.stderr)))
-}
-
-/// The end of a step's standard error, for a message.
-pub(super) fn excerpt(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(10)..];
-    last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
-}
-
-pub(super) fn abort(error: SessionError) -> Abort {
-    match error {
-        SessionError::Stopped(StopReason::Panicked(_)) => Abort::Panic,
-        SessionError::Stopped(StopReason::Interrupted) => Abort::Interrupted,
-        other => Abort::Machine(other.to_string()),
-    }
 }

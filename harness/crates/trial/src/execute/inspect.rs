@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::execute::Abort;
+use super::abort::Abort;
 use image::{BuiltModule, plain_name};
 use kmod::{self, Module};
 

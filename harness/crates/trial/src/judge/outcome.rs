@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 
-use super::decode::HostOutput;
+use crate::execute::HostOutput;
 use formats::Format;
 use golden::{Bindings, Comparison, Golden};
 use vm::Splat;

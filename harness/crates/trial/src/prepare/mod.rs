@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::plan::Trial;
 use crate::case::Case;
+use crate::plan::Trial;
 use diagnostic::did_you_mean;
 use golden::Facts;
 use guest::{Guest, GuestName};
