@@ -8,10 +8,10 @@
 use memchr::memmem;
 
 use super::fields::{ReadError, comma, is_blank, reason, waits};
-use formats::clock::Time;
 use formats::cursor::{Cursor, is_hex};
 use formats::number;
 use formats::perf_script::Head;
+use formats::units::Timestamp;
 
 /// How an entry begins after what all samples have.
 const ENTRY: &[u8] = b"vpa-dtl: timebase:";
@@ -106,7 +106,7 @@ fn first(line: &[u8], head: &Head) -> Result<Half, String> {
     if cpu == Some(None) {
         return Err("the CPU's number has more than 32 bits".to_owned());
     }
-    let time = Time::read(line[head.time.clone()].trim_ascii_start()).and_then(Time::nanoseconds);
+    let time = Timestamp::read(line[head.time.clone()].trim_ascii_start()).and_then(Timestamp::nanoseconds);
     let time_ns = time.ok_or("the time in nanoseconds has more than 64 bits")?;
     let mut cursor = Cursor::new(line, head.dispatch(line).unwrap_or(line.len()));
     cursor.eat(b"timebase:").ok_or("expected `timebase: TICKS`")?;

@@ -6,7 +6,7 @@
 //!
 //! This module knows no golden, no case and no guest.
 
-pub mod clock;
+mod clock;
 pub mod cursor;
 pub mod dispatch_log;
 mod event_format;
@@ -17,6 +17,7 @@ pub mod perf_script;
 mod piece;
 mod symbol;
 mod trace;
+pub mod units;
 
 #[cfg(test)]
 mod laws;
@@ -174,7 +175,8 @@ impl Format {
 
 /// A decimal number that fits 64 bits.
 pub fn number(text: &[u8]) -> Option<u64> {
-    std::str::from_utf8(text).ok()?.parse().ok()
+    let digits = text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
 }
 
 #[cfg(test)]

@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::clock::{Clocks, Time};
+use super::clock::Clocks;
 use super::cursor::{Cursor, colons, integer, is_digit, is_hex, right_aligned, run_start};
 use super::symbol::{self, ADDRESS, Offset};
+use super::units::Timestamp;
 use super::{Token, TokenKind, Violation, number};
 
 /// Columns of a task's name.
@@ -166,7 +167,7 @@ pub fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| dispatch.find(line).is_some()) {
         let Some(head) = Head::read(line).filter(|head| head.dispatch(line).is_some()) else { continue };
         let cpu = head.cpu.and_then(|span| number(&line[span]));
-        let time = Time::read(line[head.time].trim_ascii_start());
+        let time = Timestamp::read(line[head.time].trim_ascii_start());
         if let Some(message) = cpu.zip(time).and_then(|(cpu, time)| clocks.tick(cpu, time, at + 1)) {
             found.push(Violation { line: at + 1, message });
         }

@@ -10,9 +10,10 @@
 
 use std::ops::Range;
 
-use super::clock::{Clocks, Time};
+use super::clock::Clocks;
 use super::cursor::Cursor;
 use super::symbol::{self, Offset};
+use super::units::Timestamp;
 use super::{Token, TokenKind, Violation, number};
 
 /// Columns of a task's name.
@@ -163,7 +164,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
             continue;
         };
         let (Some(cpu), Some(time)) =
-            (number(&line[event.cpu]), Time::read(line[event.time].trim_ascii_start()))
+            (number(&line[event.cpu]), Timestamp::read(line[event.time].trim_ascii_start()))
         else {
             continue;
         };

@@ -1,12 +1,17 @@
 //! Typed values out of a document, with every fault collected.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use diagnostic::{Diagnostic, did_you_mean};
+use formats::units::{DURATION_HELP, parse_duration};
 use serde_yaml::Value;
 
 use super::document::Node;
 use super::place::PathStep;
-use diagnostic::{Diagnostic, did_you_mean};
+
+/// The durations that a file may ask for, in nanoseconds.
+const DURATIONS: RangeInclusive<u64> = 1..=3_600_000_000_000;
 
 /// Collects the faults of a document while typed values are taken out of it.
 #[derive(Debug, Default)]
@@ -100,14 +105,24 @@ impl Reader {
         Some(number)
     }
 
-    /// Take `node` as a time such as `500ms`, `10s` or `2min`.
+    /// Take `node` as a duration of more than nothing and at most an hour, such as `500ms`, `10s` or `2min`.
     pub fn duration(&mut self, node: &Node<'_>) -> Option<Duration> {
-        let parsed = node.value.as_str().and_then(parse_duration);
-        if parsed.is_none() {
-            let fault = node.error(format!("expected a time, found {}", kind_of(node.value)));
-            self.report(fault.with_help("write a number with ms, s or min, such as 500ms or 10s"));
+        let Some(text) = node.value.as_str() else {
+            let fault = node.error(format!("expected a duration, found {}", kind_of(node.value)));
+            self.report(fault.with_help(DURATION_HELP));
+            return None;
+        };
+        match parse_duration(text) {
+            Ok(nanoseconds) if DURATIONS.contains(&nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
+            Ok(_) => {
+                self.report(node.error(format!("`{text}` is not from 1ns to 60min")));
+                None
+            }
+            Err(error) => {
+                self.report(node.error(error.to_string()).with_help(DURATION_HELP));
+                None
+            }
         }
-        parsed
     }
 
     /// Take `node` as a list.
@@ -176,19 +191,6 @@ fn kind_of(value: &Value) -> String {
     }
 }
 
-fn parse_duration(text: &str) -> Option<Duration> {
-    let split = text.find(|c: char| !c.is_ascii_digit())?;
-    let number: u64 = text[..split].parse().ok()?;
-    let ms = match text[split..].trim() {
-        "ms" => 1,
-        "s" => 1000,
-        "min" => 60_000,
-        _ => return None,
-    };
-    let total = number.checked_mul(ms)?;
-    (1..=3_600_000).contains(&total).then(|| Duration::from_millis(total))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Document;
@@ -244,11 +246,22 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
-        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_duration("2min"), Some(Duration::from_secs(120)));
-        for bad in ["", "5", "s", "5h", "-1s", "0s", "99999999999999999999s", "61min"] {
-            assert_eq!(parse_duration(bad), None, "{bad}");
-        }
+    fn duration_is_from_a_nanosecond_to_an_hour() {
+        let read = |text: &str| {
+            let document = Document::parse("t.yaml", text).expect("valid YAML");
+            Reader::new().duration(&document.root())
+        };
+        assert_eq!(read("500us"), Some(Duration::from_micros(500)));
+        assert_eq!(read("60min"), Some(Duration::from_secs(3600)));
+        let found = |text: &str| {
+            faults(text, |reader, document| {
+                assert_eq!(reader.duration(&document.root()), None);
+            })
+        };
+        let help = format!("({DURATION_HELP})");
+        assert_eq!(found("5"), [format!("1:1: expected a duration, found the number 5 {help}")]);
+        assert_eq!(found("5h"), [format!("1:1: `5h` is not a duration: unknown unit {help}")]);
+        assert_eq!(found("0s"), ["1:1: `0s` is not from 1ns to 60min ()"]);
+        assert_eq!(found("61min"), ["1:1: `61min` is not from 1ns to 60min ()"]);
     }
 }

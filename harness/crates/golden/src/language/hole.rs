@@ -4,6 +4,7 @@ use std::fmt;
 
 use diagnostic::did_you_mean;
 use formats::TokenKind;
+use formats::units::{parse_duration, show_duration};
 use regex::bytes::Regex;
 
 use super::SyntaxError;
@@ -118,21 +119,9 @@ pub fn is_injective(kind: TokenKind) -> bool {
     kind == TokenKind::Ptr
 }
 
-const UNITS: [(&str, u64); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-
-impl Nanoseconds {
-    fn parse(text: &str) -> Option<Nanoseconds> {
-        let split = text.find(|c: char| !c.is_ascii_digit())?;
-        let unit = UNITS.iter().find(|(name, _)| *name == &text[split..])?.1;
-        text[..split].parse::<u64>().ok()?.checked_mul(unit).map(Nanoseconds)
-    }
-}
-
 impl fmt::Display for Nanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |unit: &&(&str, u64)| self.0 % unit.1 == 0 && (self.0 > 0 || unit.1 == 1);
-        let (name, unit) = UNITS.iter().find(fits).expect("nanoseconds fit all");
-        write!(f, "{}{name}", self.0 / unit)
+        f.write_str(&show_duration(self.0))
     }
 }
 
@@ -215,11 +204,11 @@ impl Hole {
                 Ok(Hole::Number { relation, than })
             }
             "ts" => {
-                let help = "write {{ts}}, {{ts:NAME}} or {{ts:NAME+1200us..1300us}} (ns, us, ms, s)";
+                let help = "write {{ts}}, {{ts:NAME}} or {{ts:NAME+1200us..1300us}} (ns, us, ms, s, min)";
                 let parts = || {
                     let (base, range) = rest.strip_prefix(':')?.split_once('+')?;
                     let (from, to) = range.split_once("..")?;
-                    let (from, to) = (Nanoseconds::parse(from)?, Nanoseconds::parse(to)?);
+                    let (from, to) = (range_end(from)?, range_end(to)?);
                     (is_name(base) && from <= to).then(|| Hole::After { base: base.to_owned(), from, to })
                 };
                 parts().ok_or_else(|| error(help))
@@ -268,6 +257,10 @@ impl fmt::Display for Namespace {
             Namespace::Token(kind) => f.write_str(word_of(*kind)),
         }
     }
+}
+
+fn range_end(text: &str) -> Option<Nanoseconds> {
+    parse_duration(text).ok().map(Nanoseconds)
 }
 
 fn word_of(kind: TokenKind) -> &'static str {

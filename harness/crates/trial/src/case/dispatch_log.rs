@@ -2,6 +2,7 @@
 
 use diagnostic::did_you_mean;
 use dtl::{Address, Burst, Item, Plan, PlannedEntry, UNREAD_MAX, When, reason};
+use formats::units::{DURATION_HELP, parse_signed_duration};
 use yaml::{Fields, Node, Reader};
 
 const POLL: &str = "poll";
@@ -225,30 +226,15 @@ fn address(r: &mut Reader, node: &Node<'_>) -> Option<Address> {
     }
 }
 
-/// A time with its sign, such as `10us`, `-5ms` or `1.5ms`, in nanoseconds.
+/// A duration that may be negative, such as `10us` or `-5ms`, in nanoseconds.
 fn time(r: &mut Reader, node: &Node<'_>) -> Option<i64> {
-    let found = node.text().and_then(parse_time);
-    if found.is_none() {
-        let fault = node.error("expected a time");
-        r.report(fault.with_help("write a number with ns, us, ms or s, such as 10us, 1.5ms or -5ms"));
-    }
-    found
-}
-
-fn parse_time(text: &str) -> Option<i64> {
-    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
-    let split = digits.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (whole, fraction) = digits[..split].split_once('.').unwrap_or((&digits[..split], "0"));
-    let unit: i64 = match &digits[split..] {
-        "ns" => 1,
-        "us" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return None,
+    let Some(text) = node.text() else {
+        r.report(node.error("expected a duration").with_help(DURATION_HELP));
+        return None;
     };
-    let places = u32::try_from(fraction.len()).ok().filter(|places| (1..=9).contains(places))?;
-    let part = fraction.parse::<i64>().ok()?.checked_mul(unit)? / 10_i64.pow(places);
-    whole.parse::<i64>().ok()?.checked_mul(unit)?.checked_add(part)?.checked_mul(sign)
+    parse_signed_duration(text)
+        .map_err(|error| r.report(node.error(error.to_string()).with_help(DURATION_HELP)))
+        .ok()
 }
 
 #[cfg(test)]
@@ -306,21 +292,15 @@ mod tests {
         let found = faults("- {cpu: 0, dispatch: h_prod, srr0: 'f 1', every: 5, count: 1}\n");
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].ends_with("unknown reason `h_prod` | did you mean `H_PROD`?"), "{found:?}");
+        let help = "such as 10us, 1.5ms or 60s";
+        assert!(found[2].contains("expected a duration") && found[2].contains(help), "{found:?}");
+        let found = faults("- {cpu: 0, every: 5h, count: 1}\n");
+        assert!(found[0].contains("`5h` is not a duration: unknown unit"), "{found:?}");
         assert!(faults("- {cpu: 0}\n")[0].contains("a burst needs `entries`, or their `count`"));
         assert!(faults("- end unread\n- {cpu: 0, count: 1}\n")[0].contains("after the recording's end"));
         assert!(faults("- {cpu: 0, count: 1, at: 1us, timebase: 1}\n")[0].contains("not both"));
         let found = faults("- {cpu: 0, count: 80}\n- {cpu: 0, count: 5}\n");
         assert!(found[0].contains("line 2 more than 84 may be unread"), "{found:?}");
         assert!(read("- {cpu: 0, count: 80}\n- poll\n- {cpu: 0, count: 5}\n").is_ok());
-    }
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(parse_time("10us"), Some(10_000));
-        assert_eq!(parse_time("-1.5ms"), Some(-1_500_000));
-        assert_eq!(parse_time("2s"), Some(2_000_000_000));
-        for bad in ["10", "us", "1.ms", "1..5ms", "--1ms", "99999999999s", "1m", "+1ms"] {
-            assert_eq!(parse_time(bad), None, "{bad}");
-        }
     }
 }

@@ -111,7 +111,7 @@ fn every_fault_is_told_with_its_place() {
         "case.yaml:3:23 guest `x86_64` is named twice | -",
         "case.yaml:6:5 a step is either `run` or `read` | make two steps of it",
         "case.yaml:7:5 a step needs `run`, `read`, `decode` or `inspect` | -",
-        "case.yaml:7:12 expected a time, found the number 3 | write a number with ms, s or min, such as 500ms or 10s",
+        "case.yaml:7:12 expected a duration, found the number 3 | write a number and its unit (ns, us, ms, s or min), such as 10us, 1.5ms or 60s",
         "case.yaml:8:5 something is read and not captured | add `capture: NAME`",
         "case.yaml:11:13 unknown format `hist_debag` | did you mean `hist_debug`?",
         "case.yaml:15:14 an earlier step captures `two` already | -",
