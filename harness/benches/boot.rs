@@ -8,7 +8,7 @@ use super::super::options::{Guests, Images, Inputs, Place};
 use super::super::status::{ExitStatus, Stop};
 use super::{median, spread};
 use vm::Session;
-use image::{Refresh, Userland};
+use image::{Refresh, RootfsSpec};
 use vm::qemu::{Console, MachineEvent, Mode};
 use trial::{self, PreparedGuests, Needs};
 
@@ -33,7 +33,7 @@ impl BootBench {
         let project = place.project()?;
         let inputs = Inputs::without_cases(&project)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let userland = Userland { perf: self.perf, modules: Vec::new() };
+        let spec = RootfsSpec { perf: self.perf, modules: Vec::new() };
         let needs = if self.perf { Needs::perf() } else { Needs::nothing() };
         let lab = self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, needs)?;
         anstream::println!(
@@ -45,7 +45,7 @@ impl BootBench {
             // The two alternate, so that a change in the host's load meets both. The first of each
             // fills the host's page cache and does not count.
             for round in 0..=self.boots {
-                let boot = boot(&lab, guest, &userland)?;
+                let boot = boot(&lab, guest, &spec)?;
                 let start = bare_start(&lab, guest)?;
                 if round > 0 {
                     ready.push(boot);
@@ -64,11 +64,11 @@ fn bench<'l>(lab: &'l PreparedGuests, guest: &guest::Guest) -> &'l trial::Prepar
     lab.guest(&guest.name)
 }
 
-fn boot(lab: &PreparedGuests, guest: &guest::Guest, userland: &Userland) -> Result<Duration, Stop> {
+fn boot(lab: &PreparedGuests, guest: &guest::Guest, spec: &RootfsSpec) -> Result<Duration, Stop> {
     let bench = bench(lab, guest);
     let logs = Logs::new()?;
     let machine = bench
-        .start(userland, Mode::Agent, logs.path(), Console::Watched)
+        .start(spec, Mode::Agent, logs.path(), Console::Watched)
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let session =
         Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT).map_err(|failed| {
@@ -84,7 +84,7 @@ fn boot(lab: &PreparedGuests, guest: &guest::Guest, userland: &Userland) -> Resu
 fn bare_start(lab: &PreparedGuests, guest: &guest::Guest) -> Result<Duration, Stop> {
     let logs = Logs::new()?;
     let mut machine = bench(lab, guest)
-        .start(&Userland::default(), Mode::Stopped, logs.path(), Console::Watched)
+        .start(&RootfsSpec::default(), Mode::Stopped, logs.path(), Console::Watched)
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let deadline = Instant::now() + LIMIT;
     loop {

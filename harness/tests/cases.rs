@@ -9,7 +9,7 @@ use diagnostic::Diagnostic;
 use goldtrace::report::{Colour, Progress, RerunHint, describe, render_diagnostics};
 use guest::Project;
 use guest::{self, Guest, GuestName};
-use image::{Builder, Refresh, SourcesFile, Store, Userland};
+use image::{Builder, Refresh, RootfsSpec, SourcesFile, Store};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use trial::case::{self, Case, MissingGolden};
 use trial::{self, Needs, Outcome, PreparedGuests, RunDir, run_one};
@@ -24,7 +24,7 @@ struct Shared {
     cases: Vec<Case>,
     /// By guest and by what is in it: perf and modules are made when the first trial that needs them
     /// comes.
-    prepared: BTreeMap<(GuestName, Userland), OnceLock<Result<PreparedGuests, String>>>,
+    prepared: BTreeMap<(GuestName, RootfsSpec), OnceLock<Result<PreparedGuests, String>>>,
     dir: OnceLock<Result<RunDir, String>>,
     progress: Progress,
     /// Images are made one after the other: each make uses all CPUs.
@@ -66,8 +66,8 @@ impl Shared {
         let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
         let sources = SourcesFile::load(&project)?;
         let cases = case::load_all(&project, &names, MissingGolden::IsAnError)?;
-        let userlands = |name: GuestName| cases.iter().map(move |case| (name.clone(), trial::userland(case)));
-        let prepared = names.into_iter().flat_map(userlands).map(|key| (key, OnceLock::new())).collect();
+        let specs = |name: GuestName| cases.iter().map(move |case| (name.clone(), trial::rootfs_spec(case)));
+        let prepared = names.into_iter().flat_map(specs).map(|key| (key, OnceLock::new())).collect();
         Ok(Shared {
             project,
             guests,
@@ -82,7 +82,7 @@ impl Shared {
 
     fn run(&self, case: usize, guest: usize) -> Result<Completion, Failed> {
         let trial = trial::Trial { case: &self.cases[case], guest: &self.guests[guest] };
-        let key = (trial.guest.name.clone(), trial::userland(trial.case));
+        let key = (trial.guest.name.clone(), trial::rootfs_spec(trial.case));
         let prepared = self.prepared[&key].get_or_init(|| self.prepare(trial.guest, &key.1)).as_ref()?;
         let dir =
             self.dir.get_or_init(|| RunDir::create(&self.project).map_err(|e| e.to_string())).as_ref()?;
@@ -101,8 +101,8 @@ impl Shared {
         }
     }
 
-    /// What is booted for the guest's trials that need this userland.
-    fn prepare(&self, guest: &Guest, userland: &Userland) -> Result<PreparedGuests, String> {
+    /// What is booted for the guest's trials that need this rootfs.
+    fn prepare(&self, guest: &Guest, spec: &RootfsSpec) -> Result<PreparedGuests, String> {
         let _one = self.building.lock().map_err(|_| "an earlier build panicked")?;
         let store = Store::open_default().map_err(|e| e.to_string())?;
         let builder = Builder::new(
@@ -116,7 +116,7 @@ impl Shared {
         );
         let cases = self.cases.iter().filter(|case| case.runs_on(&guest.name));
         let trials: Vec<trial::Trial<'_>> = cases
-            .filter(|case| trial::userland(case) == *userland)
+            .filter(|case| trial::rootfs_spec(case) == *spec)
             .map(|case| trial::Trial { case, guest })
             .collect();
         let needs = Needs::of(&trials);

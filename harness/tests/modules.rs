@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use guest::GuestName;
-use image::{BuiltModule, Userland};
+use image::{BuiltModule, RootfsSpec};
 use kmod::{Module, missing_definitions};
 use support::{TestProject, prepared};
 
@@ -94,7 +94,7 @@ fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[
 /// The kernel's sample module, built for a guest.
 fn sample(guest: &str) -> &'static BuiltModule {
     let ready = prepared().guest(&GuestName::new(guest));
-    let root = ready.image.root(&Userland::default());
+    let root = ready.image.rootfs(&RootfsSpec::default());
     root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built")
 }
 

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{CommandError, Status};
-use image::{Refresh, Root};
+use image::{Refresh, Rootfs};
 use trial::case::MissingGolden;
 use trial::{Needs, TrialPlan};
 
@@ -39,8 +39,8 @@ impl Build {
                 let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
                 anstream::println!("  perf      {}{without}", perf.program());
             }
-            for (userland, Root { initramfs, modules }) in image.roots() {
-                let perf = if userland.perf { " with perf" } else { "" };
+            for (spec, Rootfs { initramfs, modules }) in image.all_rootfs() {
+                let perf = if spec.perf { " with perf" } else { "" };
                 let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
                 anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
             }

@@ -11,7 +11,7 @@ use super::run::Run;
 use super::status::{CommandError, Status};
 use guest::Project;
 use guest::{ModuleSource, is_folder_of_modules};
-use image::{BuiltModule, ImageError, Refresh, Userland};
+use image::{BuiltModule, ImageError, Refresh, RootfsSpec};
 use kmod::Module;
 use trial::Needs;
 use trial::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
@@ -88,16 +88,11 @@ impl NewModule {
     fn build(&self, project: &Project, folder: &Utf8Path) -> Result<Vec<DraftModule>, CommandError> {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let userland = Userland { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
-        let prepared = self.images.prepare(
-            project,
-            &inputs,
-            &guests[..1],
-            Refresh::WhenOld,
-            Needs::userland(&userland),
-        )?;
-        let root = prepared.guest(&guests[0].name).image.root(&userland);
-        let own = prepared.guest(&guests[0].name).image.root(&Userland::default());
+        let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
+        let prepared =
+            self.images.prepare(project, &inputs, &guests[..1], Refresh::WhenOld, Needs::rootfs(&spec))?;
+        let root = prepared.guest(&guests[0].name).image.rootfs(&spec);
+        let own = prepared.guest(&guests[0].name).image.rootfs(&RootfsSpec::default());
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);
         root.modules.iter().filter(is_new).map(drafted).collect()
     }
@@ -136,8 +131,9 @@ fn case_folder(project: &Project, name: &str) -> Result<Utf8PathBuf, CommandErro
 
 fn drafted(module: &BuiltModule) -> Result<DraftModule, CommandError> {
     let bytes = fs::read(&module.file)?;
-    let parsed = Module::parse(&bytes)
-        .map_err(|e| ImageError::Unfit(format!("failed to read module `{}`: {e}", module.file)))?;
+    let parsed = Module::parse(&bytes).map_err(|e| {
+        ImageError::IncompatibleModule(format!("failed to read module `{}`: {e}", module.file))
+    })?;
     let systems: BTreeSet<String> = parsed.events().iter().map(|event| event.system.clone()).collect();
     Ok(DraftModule { name: module.name.clone(), systems: systems.into_iter().collect() })
 }

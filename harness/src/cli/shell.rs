@@ -11,7 +11,7 @@ use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{CommandError, Status};
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
-use image::{Refresh, Userland};
+use image::{Refresh, RootfsSpec};
 use trial::Needs;
 use trial::case::{Case, MissingGolden};
 use vm::qemu::{Console, Machine, Mode};
@@ -43,7 +43,7 @@ impl Shell {
             Some(_) => Inputs::load(&project, MissingGolden::ExpectsNothing)?,
             None => Inputs::without_cases(&project)?,
         };
-        let userland = Userland { perf: true, modules: self.modules(&inputs.cases)? };
+        let spec = RootfsSpec { perf: true, modules: self.modules(&inputs.cases)? };
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
             let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
@@ -53,7 +53,7 @@ impl Shell {
             )));
         };
         let prepared =
-            self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::userland(&userland))?;
+            self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::rootfs(&spec))?;
         let logs = tempfile::tempdir()?;
         let path =
             camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
@@ -64,7 +64,7 @@ impl Shell {
         let console = Console::Piped { input, output };
         let machine = prepared
             .guest(&guest.name)
-            .start(&userland, Mode::Shell, path, console)
+            .start(&spec, Mode::Shell, path, console)
             .map_err(|e| CommandError::Infrastructure(e.into()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {

@@ -77,7 +77,7 @@ impl From<Vec<Diagnostic>> for CommandError {
 impl From<ImageError> for CommandError {
     fn from(error: ImageError) -> CommandError {
         match error {
-            ImageError::Unfit(why) => CommandError::Usage(why),
+            ImageError::IncompatibleModule(why) => CommandError::Usage(why),
             error => CommandError::Infrastructure(error.into()),
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use image::Watch;
+use image::ProgressSink;
 
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Progress {
     }
 }
 
-impl Watch for Progress {
+impl ProgressSink for Progress {
     fn begin(&self, step: &str) {
         let now = Instant::now();
         let bar = (self.style == Style::Terminal).then(|| {

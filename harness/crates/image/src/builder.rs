@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use camino::Utf8PathBuf;
 
-use super::apt::{Candidate, Deb};
-use super::error::ImageError;
-use super::initramfs::{self, Contents};
-use super::kernel::{self, Kernel};
-use super::modules::{self, BuiltModule};
-use super::patch::Patch;
-use super::perf::{self, Perf, Target};
-use super::sources::{Refresh, Sources, SourcesFile};
-use super::store::{Product, Store};
-use super::userland;
-use super::watch::Watch;
+use crate::debian::apt::{Candidate, Deb};
+use crate::debian::sources::{Refresh, Sources, SourcesFile};
+use crate::error::ImageError;
+use crate::kernel::{self, BuiltKernel};
+use crate::modules::{self, BuiltModule};
+use crate::perf::{self, Perf, PerfTarget};
+use crate::progress::ProgressSink;
+use crate::rootfs::initramfs::{self, Contents};
+use crate::rootfs::programs;
+use crate::source::Patch;
+use crate::store::{Product, Store};
 use guest::Project;
 use guest::{Guest, ModuleSource};
 
@@ -22,16 +22,16 @@ use guest::{Guest, ModuleSource};
 #[derive(Debug, Clone)]
 pub struct GuestImage {
     /// The kernel.
-    pub kernel: Kernel,
+    pub kernel: BuiltKernel,
     /// perf, when something that boots needs it.
     pub perf: Option<Perf>,
     /// What it boots with the kernel.
-    roots: BTreeMap<Userland, Root>,
+    all_rootfs: BTreeMap<RootfsSpec, Rootfs>,
 }
 
 /// What a guest has besides its kernel, the agent, busybox and its own modules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Userland {
+pub struct RootfsSpec {
     /// perf, which costs a little at each boot.
     pub perf: bool,
     /// Further modules.
@@ -40,7 +40,7 @@ pub struct Userland {
 
 /// A guest's root file system.
 #[derive(Debug, Clone)]
-pub struct Root {
+pub struct Rootfs {
     /// The initramfs as a file.
     pub initramfs: Utf8PathBuf,
     /// The modules in it.
@@ -48,17 +48,17 @@ pub struct Root {
 }
 
 impl GuestImage {
-    /// The root file system with this userland.
+    /// The root file system with this content.
     ///
     /// # Panics
     /// When the image was not made with it: planning and preparing disagree.
-    pub fn root(&self, userland: &Userland) -> &Root {
-        self.roots.get(userland).unwrap_or_else(|| panic!("the image was not made for {userland:?}"))
+    pub fn rootfs(&self, spec: &RootfsSpec) -> &Rootfs {
+        self.all_rootfs.get(spec).unwrap_or_else(|| panic!("the image was not made for {spec:?}"))
     }
 
     /// All of them.
-    pub fn roots(&self) -> impl Iterator<Item = (&Userland, &Root)> {
-        self.roots.iter()
+    pub fn all_rootfs(&self) -> impl Iterator<Item = (&RootfsSpec, &Rootfs)> {
+        self.all_rootfs.iter()
     }
 }
 
@@ -66,7 +66,7 @@ impl GuestImage {
 pub struct Builder<'a> {
     store: &'a Store,
     project: &'a Project,
-    watch: &'a dyn Watch,
+    progress: &'a dyn ProgressSink,
     sources: Sources,
     archs: Vec<String>,
     patches: Vec<Patch>,
@@ -85,14 +85,14 @@ impl<'a> Builder<'a> {
         file: &SourcesFile,
         refresh: Refresh,
         patches: Vec<Patch>,
-        watch: &'a dyn Watch,
+        progress: &'a dyn ProgressSink,
     ) -> Result<Builder<'a>, ImageError> {
         let mut archs: Vec<String> = guests.iter().map(|guest| guest.debian_arch.clone()).collect();
         archs.push(perf::HOST_DEBIAN_ARCH.to_owned());
         archs.sort();
         archs.dedup();
-        let sources = Sources::resolve(store, file, &archs, refresh, watch)?;
-        Ok(Builder { store, project, watch, sources, archs, patches })
+        let sources = Sources::resolve(store, file, &archs, refresh, progress)?;
+        Ok(Builder { store, project, progress, sources, archs, patches })
     }
 
     /// The packages in use.
@@ -106,46 +106,46 @@ impl<'a> Builder<'a> {
     /// What went wrong, with the end of the log.
     pub fn image(&self, guest: &Guest) -> Result<GuestImage, ImageError> {
         let source = self.deb(&self.sources.suite, &self.sources.kernel);
-        let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.watch)?;
-        let mut image = GuestImage { kernel, perf: None, roots: BTreeMap::new() };
-        self.add_userland(guest, &mut image, Userland::default())?;
+        let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.progress)?;
+        let mut image = GuestImage { kernel, perf: None, all_rootfs: BTreeMap::new() };
+        self.add_rootfs(guest, &mut image, RootfsSpec::default())?;
         Ok(image)
     }
 
-    /// Make the image bootable with this userland, from the cache or built.
+    /// Make the image bootable with this content, from the cache or built.
     ///
     /// # Errors
     /// What went wrong, with the end of the log.
-    pub fn add_userland(
+    pub fn add_rootfs(
         &self,
         guest: &Guest,
         image: &mut GuestImage,
-        userland: Userland,
+        spec: RootfsSpec,
     ) -> Result<(), ImageError> {
-        if image.roots.contains_key(&userland) {
+        if image.all_rootfs.contains_key(&spec) {
             return Ok(());
         }
-        if userland.perf && image.perf.is_none() {
-            image.perf = Some(self.perf(&Target::guest(guest)?)?);
+        if spec.perf && image.perf.is_none() {
+            image.perf = Some(self.perf(&PerfTarget::guest(guest)?)?);
         }
         let own = self.modules(guest, &image.kernel, &guest.modules)?;
-        let further = self.modules(guest, &image.kernel, &userland.modules)?;
+        let further = self.modules(guest, &image.kernel, &spec.modules)?;
         let modules = modules::union(own, further);
-        let perf = image.perf.as_ref().filter(|_| userland.perf);
+        let perf = image.perf.as_ref().filter(|_| spec.perf);
         let initramfs = self.initramfs(guest, &image.kernel, &modules, perf)?;
-        image.roots.insert(userland, Root { initramfs, modules });
+        image.all_rootfs.insert(spec, Rootfs { initramfs, modules });
         Ok(())
     }
 
     fn modules(
         &self,
         guest: &Guest,
-        kernel: &Kernel,
+        kernel: &BuiltKernel,
         sources: &[ModuleSource],
     ) -> Result<Vec<BuiltModule>, ImageError> {
         let source = &self.deb(&self.sources.suite, &self.sources.kernel);
-        let parts = modules::Parts { guest, kernel, source, patches: &self.patches };
-        let built = sources.iter().map(|source| modules::build(self.store, source, &parts, self.watch));
+        let parts = modules::ModuleInputs { guest, kernel, source, patches: &self.patches };
+        let built = sources.iter().map(|source| modules::build(self.store, source, &parts, self.progress));
         Ok(built.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
@@ -154,24 +154,24 @@ impl<'a> Builder<'a> {
     /// # Errors
     /// When the host is no x86-64; what went wrong, with the end of the log.
     pub fn host_perf(&self) -> Result<Utf8PathBuf, ImageError> {
-        Ok(self.perf(&Target::host()?)?.program())
+        Ok(self.perf(&PerfTarget::host()?)?.program())
     }
 
-    fn perf(&self, target: &Target) -> Result<Perf, ImageError> {
+    fn perf(&self, target: &PerfTarget) -> Result<Perf, ImageError> {
         let libraries = &self.sources.perf;
         let of_target = libraries.packages.iter().filter(|package| package.arch == target.debian_arch);
-        let parts = perf::Parts {
+        let parts = perf::PerfInputs {
             source: self.deb(&self.sources.suite, &self.sources.kernel),
             libraries: of_target.map(|package| self.deb(&libraries.suite, package)).collect(),
             patches: &self.patches,
         };
-        perf::build(self.store, target, &parts, self.watch)
+        perf::build(self.store, target, &parts, self.progress)
     }
 
     fn initramfs(
         &self,
         guest: &Guest,
-        kernel: &Kernel,
+        kernel: &BuiltKernel,
         modules: &[BuiltModule],
         perf: Option<&Perf>,
     ) -> Result<Utf8PathBuf, ImageError> {
@@ -180,14 +180,14 @@ impl<'a> Builder<'a> {
                 ImageError::Other(format!("no busybox was found for {}", guest.debian_arch))
             })?;
         let package = self.deb(&self.sources.suite, package);
-        let busybox = userland::busybox(self.store, guest, &package, self.watch)?;
-        let agent = userland::agent(self.store, self.project, guest, self.watch)?;
+        let busybox = programs::busybox(self.store, guest, &package, self.progress)?;
+        let agent = programs::agent(self.store, self.project, guest, self.progress)?;
         let contents = Contents { kernel, modules, busybox: &busybox, agent: &agent, perf };
-        let archive: Product = initramfs::build(self.store, self.project, guest, &contents, self.watch)?;
+        let archive: Product = initramfs::build(self.store, self.project, guest, &contents, self.progress)?;
         Ok(archive.dir.join("initramfs.cpio"))
     }
 
     fn deb<'s>(&'s self, suite: &'s str, candidate: &'s Candidate) -> Deb<'s> {
-        Deb { store: self.store, suite, archs: &self.archs, candidate, watch: self.watch }
+        Deb { store: self.store, suite, archs: &self.archs, candidate, progress: self.progress }
     }
 }

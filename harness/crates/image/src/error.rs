@@ -24,7 +24,7 @@ pub enum ImageError {
     },
     /// A module that a guest would not load, told in full: what a file asks for is at fault.
     #[error("{0}")]
-    Unfit(String),
+    IncompatibleModule(String),
     /// A short command failed, or the user has interrupted.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -5,31 +5,25 @@
 //!
 //! This module starts no guest and knows no case.
 
-mod applets;
-mod apt;
 mod builder;
-mod diff;
+mod debian;
 pub mod digest;
 mod error;
-mod initramfs;
-mod kconfig;
 mod kernel;
-mod linux_source;
 mod modules;
-mod patch;
 mod perf;
-mod sources;
+mod progress;
+mod rootfs;
+mod source;
 mod store;
 mod toolchain;
-mod userland;
-mod watch;
 
-pub use builder::{Builder, GuestImage, Root, Userland};
+pub use builder::{Builder, GuestImage, Rootfs, RootfsSpec};
+pub use debian::sources::{Refresh, Sources, SourcesFile};
 pub use error::ImageError;
-pub use kernel::Kernel;
+pub use kernel::BuiltKernel;
 pub use modules::{BuiltModule, plain_name};
-pub use patch::Patch;
 pub use perf::{Features, Perf};
-pub use sources::{Refresh, Sources, SourcesFile};
+pub use progress::{ProgressSink, Silent};
+pub use source::Patch;
 pub use store::{Product, Recipe, Store};
-pub use watch::{Silent, Watch};

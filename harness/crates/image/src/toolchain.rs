@@ -2,8 +2,8 @@
 
 use xshell::{Cmd, Shell, cmd};
 
-use super::error::ImageError;
-use super::store::{Store, Workshop};
+use crate::error::ImageError;
+use crate::store::{BuildDir, Store};
 use vm::process;
 
 /// The compiler and the linker, by their own words.
@@ -43,10 +43,10 @@ pub(super) fn make_words(arch: &str, cross: &str) -> Vec<String> {
 /// `command`, a make, with the environment of every build. The objects of earlier builds with the
 /// same compiler, flags and text are taken from ccache: a patched source costs the files that the
 /// patch touches.
-pub(super) fn with_cache<'c>(command: Cmd<'c>, store: &Store, workshop: &Workshop<'_>) -> Cmd<'c> {
+pub(super) fn with_cache<'c>(command: Cmd<'c>, store: &Store, build_dir: &BuildDir<'_>) -> Cmd<'c> {
     command
         .env("CCACHE_DIR", store.root().join("ccache"))
-        .env("CCACHE_BASEDIR", &workshop.scratch)
+        .env("CCACHE_BASEDIR", &build_dir.scratch)
         .env("CCACHE_NOHASHDIR", "1")
         .env("CCACHE_MAXSIZE", "2G")
         .env("LC_ALL", "C")

@@ -6,11 +6,11 @@ use std::time::Duration;
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
-use super::Parts;
-use super::folder::Folder;
+use super::ModuleInputs;
+use super::source_dir::SourceDir;
 use crate::error::ImageError;
-use crate::patch::Patch;
-use crate::store::{Store, Workshop, make_dir};
+use crate::source::Patch;
+use crate::store::{BuildDir, Store, make_dir};
 use crate::toolchain;
 use guest::Guest;
 use vm::process::{LoggedCommand, run_logged};
@@ -26,29 +26,29 @@ pub(super) fn words(guest: &Guest) -> Vec<String> {
 }
 
 /// A build.
-pub(super) struct Build<'b> {
+pub(super) struct ModuleBuild<'b> {
     pub(super) sh: &'b Shell,
-    pub(super) workshop: &'b Workshop<'b>,
+    pub(super) build_dir: &'b BuildDir<'b>,
     pub(super) store: &'b Store,
-    pub(super) parts: &'b Parts<'b>,
+    pub(super) parts: &'b ModuleInputs<'b>,
     /// The folder's place in the tree.
     pub(super) at: &'b Utf8Path,
 }
 
-impl Build<'_> {
+impl ModuleBuild<'_> {
     /// Build, and keep the modules and the preprocessed sources of their trace events.
     ///
     /// # Errors
     /// A patch that does not apply, a build that fails or makes no module.
-    pub(super) fn run(&self, folder: &Folder, patches: &[Patch]) -> Result<(), ImageError> {
-        let Workshop { out, scratch, log, .. } = self.workshop;
+    pub(super) fn run(&self, folder: &SourceDir, patches: &[Patch]) -> Result<(), ImageError> {
+        let BuildDir { out, scratch, log, .. } = self.build_dir;
         let tree = scratch.join("kbuild");
         make_dir(&tree)?;
         self.parts.kernel.unpack_kbuild(self.sh, &tree, log)?;
         let source = tree.join(self.at);
         folder.copy(&source)?;
         for patch in patches {
-            patch.apply(self.sh, self.workshop, &tree)?;
+            patch.apply(self.sh, self.build_dir, &tree)?;
         }
         self.make(&tree, &[toolchain::jobs(), "modules".to_owned()])?;
         let order = source.join("modules.order");
@@ -86,7 +86,7 @@ impl Build<'_> {
             return Ok(());
         }
         let name = module.with_extension("i");
-        let path = self.workshop.out.join(name.file_name().unwrap_or_default());
+        let path = self.build_dir.out.join(name.file_name().unwrap_or_default());
         fs::write(&path, text).map_err(|e| ImageError::file("write", path, e))
     }
 
@@ -100,11 +100,11 @@ impl Build<'_> {
     }
 
     fn make(&self, tree: &Utf8Path, more: &[String]) -> Result<(), ImageError> {
-        let Workshop { log, label, watch, .. } = self.workshop;
+        let BuildDir { log, label, progress, .. } = self.build_dir;
         let (words, at) = (words(self.parts.guest), format!("M={}", self.at));
         let command = cmd!(self.sh, "make -C {tree} {words...} {at} {more...}");
-        let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
+        let command = toolchain::with_cache(command, self.store, self.build_dir);
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| progress.line(label, line))?;
         Ok(())
     }
 }

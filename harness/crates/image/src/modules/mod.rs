@@ -1,4 +1,4 @@
-//! Kernel modules, built against a guest's kernel or taken as they are.
+//! BuiltKernel modules, built against a guest's kernel or taken as they are.
 //!
 //! Modules in the kernel's own source are built with the command that the kernel's documents give,
 //! `make M=FOLDER`; so are those in any other folder. Beside a module that defines trace events
@@ -7,9 +7,9 @@
 //! This module does not know who loads a module.
 
 mod fit;
-mod folder;
 mod make;
 mod set;
+mod source_dir;
 mod tree;
 
 use std::fs;
@@ -17,18 +17,18 @@ use std::fs;
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::Shell;
 
-use super::apt::Deb;
-use super::error::ImageError;
-use super::kernel::Kernel;
-use super::patch::Patch;
-use super::store::{Product, Recipe, Store};
-use super::toolchain;
-use super::watch::Watch;
+use crate::debian::apt::Deb;
 use crate::digest::file_digest;
-use folder::Folder;
+use crate::error::ImageError;
+use crate::kernel::BuiltKernel;
+use crate::progress::ProgressSink;
+use crate::source::Patch;
+use crate::store::{Product, Recipe, Store};
+use crate::toolchain;
 use guest::{Guest, ModuleSource};
 use kmod::Identity;
 pub(super) use set::{dependencies, union};
+use source_dir::SourceDir;
 
 /// A kernel module that a guest can load.
 #[derive(Debug, Clone)]
@@ -52,11 +52,11 @@ pub struct BuiltModule {
 const OUTSIDE: &str = "updates";
 
 /// What modules are built from and against.
-pub(super) struct Parts<'p> {
+pub(super) struct ModuleInputs<'p> {
     /// The guest that loads them.
     pub(super) guest: &'p Guest,
     /// Its kernel.
-    pub(super) kernel: &'p Kernel,
+    pub(super) kernel: &'p BuiltKernel,
     /// The package with the kernel's source.
     pub(super) source: &'p Deb<'p>,
     /// Changes to the kernel's source.
@@ -71,20 +71,20 @@ pub(super) struct Parts<'p> {
 pub(super) fn build(
     store: &Store,
     source: &ModuleSource,
-    parts: &Parts<'_>,
-    watch: &dyn Watch,
+    parts: &ModuleInputs<'_>,
+    progress: &dyn ProgressSink,
 ) -> Result<Vec<BuiltModule>, ImageError> {
     let (files, place): (Vec<Utf8PathBuf>, Utf8PathBuf) = match source {
         ModuleSource::Tree(path) => {
-            let folder = tree::folder(store, parts.source, path, watch)?;
+            let folder = tree::folder(store, parts.source, path, progress)?;
             let relevant = |patch: &Patch| patch.part(|file| file.starts_with(path));
             let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
-            let product = make(store, parts, &folder, path, &patches, watch)?;
+            let product = make(store, parts, &folder, path, &patches, progress)?;
             (modules_of(&product), Utf8Path::new("kernel").join(path))
         }
         ModuleSource::Folder(path) => {
-            let folder = Folder::read(path)?;
-            let product = make(store, parts, &folder, Utf8Path::new("outside"), &[], watch)?;
+            let folder = SourceDir::read(path)?;
+            let product = make(store, parts, &folder, Utf8Path::new("outside"), &[], progress)?;
             (modules_of(&product), OUTSIDE.into())
         }
         ModuleSource::File(path) => (vec![path.clone()], OUTSIDE.into()),
@@ -101,14 +101,14 @@ fn modules_of(product: &Product) -> Vec<Utf8PathBuf> {
 /// `at` is the folder's place in the tree that it is built in.
 fn make(
     store: &Store,
-    parts: &Parts<'_>,
-    folder: &Folder,
+    parts: &ModuleInputs<'_>,
+    folder: &SourceDir,
     at: &Utf8Path,
     patches: &[Patch],
-    watch: &dyn Watch,
+    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    let Parts { guest, kernel, .. } = parts;
+    let ModuleInputs { guest, kernel, .. } = parts;
     let recipe = Recipe::new("modules", &format!("{}-{}", folder.name(), guest.name))
         .with("kernel", kernel.product.id())
         .with("source", folder.digest().as_str())
@@ -117,8 +117,8 @@ fn make(
         .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
         .with("make", shell_words::join(make::words(guest)))
         .with("layout", "2");
-    store.product(&recipe, watch, |workshop| {
-        make::Build { sh: &sh, workshop, store, parts, at }.run(folder, patches)
+    store.product(&recipe, progress, |build_dir| {
+        make::ModuleBuild { sh: &sh, build_dir, store, parts, at }.run(folder, patches)
     })
 }
 
@@ -130,10 +130,10 @@ fn take(
     place: &Utf8Path,
 ) -> Result<BuiltModule, ImageError> {
     let bytes = fs::read(&file).map_err(|e| ImageError::file("read module", &file, e))?;
-    let module =
-        Identity::parse(&bytes).map_err(|e| ImageError::Unfit(format!("`{file}` cannot be loaded: {e}")))?;
+    let module = Identity::parse(&bytes)
+        .map_err(|e| ImageError::IncompatibleModule(format!("`{file}` cannot be loaded: {e}")))?;
     if let Some(why) = fit::misfit(&file, &module, guest, vermagic) {
-        return Err(ImageError::Unfit(why));
+        return Err(ImageError::IncompatibleModule(why));
     }
     let sha256 = file_digest(&file).map_err(|e| ImageError::file("read module", &file, e))?;
     let preprocessed = Some(file.with_extension("i")).filter(|path| path.is_file());

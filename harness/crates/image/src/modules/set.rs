@@ -38,7 +38,7 @@ fn gather<'m>(
 ) -> Result<(), ImageError> {
     for name in &module.depends {
         let found = all.iter().find(|known| known.name == *name).ok_or_else(|| {
-            ImageError::Unfit(format!(
+            ImageError::IncompatibleModule(format!(
                 "module {} needs module {name}, which the guest does not have: add it to `modules:`",
                 module.name
             ))

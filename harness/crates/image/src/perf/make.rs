@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-use super::Target;
+use super::PerfTarget;
 use crate::toolchain;
 
 /// What perf is built without: what trials do not need, and what would come from the host when it
@@ -33,8 +33,8 @@ const WITHOUT: [&str; 18] = [
 /// The words for a perf for `target`, with the libraries in `sysroot`. There is no `O=` among them:
 /// with it each object's whole path is on the compiler's command line, and no later build in another
 /// folder gets it from the compiler's cache.
-pub(super) fn words(target: &Target, sysroot: &Utf8Path, libtraceevent: bool) -> Vec<String> {
-    let Target { make_arch, cross, multiarch, .. } = target;
+pub(super) fn words(target: &PerfTarget, sysroot: &Utf8Path, libtraceevent: bool) -> Vec<String> {
+    let PerfTarget { make_arch, cross, multiarch, .. } = target;
     let mut words = toolchain::make_words(make_arch, cross);
     words.extend([
         // Its own choice would be a pkg-config of the cross compiler's name.
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_words_say_for_which_machine_and_with_what() {
-        let target = Target {
+        let target = PerfTarget {
             name: "ppc64le",
             make_arch: "powerpc".to_owned(),
             cross: "powerpc64le-linux-gnu-".to_owned(),

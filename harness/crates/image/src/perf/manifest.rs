@@ -5,17 +5,17 @@ use camino::Utf8Path;
 /// Paths below the source's root; a folder stands for all that is in it, and `*` for any part of a
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Manifest {
+pub(super) struct PerfManifest {
     paths: Vec<String>,
 }
 
-impl Manifest {
+impl PerfManifest {
     /// Its file below the source's root.
     pub(super) const FILE: &str = "tools/perf/MANIFEST";
 
     /// Read its text.
-    pub(super) fn parse(text: &str) -> Manifest {
-        Manifest { paths: text.split_whitespace().map(str::to_owned).collect() }
+    pub(super) fn parse(text: &str) -> PerfManifest {
+        PerfManifest { paths: text.split_whitespace().map(str::to_owned).collect() }
     }
 
     /// The paths.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn files_that_perf_is_built_from() {
         let manifest =
-            Manifest::parse("COPYING\narch/*/include/uapi/asm/bpf*.h\ntools/perf\ntools/lib/ctype.c\n");
+            PerfManifest::parse("COPYING\narch/*/include/uapi/asm/bpf*.h\ntools/perf\ntools/lib/ctype.c\n");
         let covered = [
             "COPYING",
             "tools/perf/builtin-version.c",

@@ -16,16 +16,16 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use xshell::{Shell, cmd};
 
-use super::apt::Deb;
-use super::error::ImageError;
-use super::patch::Patch;
-use super::store::{Product, Recipe, Store, Workshop, make_dir};
-use super::toolchain;
-use super::watch::Watch;
+use crate::debian::apt::Deb;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
+use crate::source::Patch;
+use crate::store::{BuildDir, Product, Recipe, Store, make_dir};
+use crate::toolchain;
 use arch::Arch;
 pub use features::Features;
 use guest::Guest;
-use source::Source;
+use source::PerfSource;
 use vm::process::{LoggedCommand, run_logged};
 
 /// A built perf.
@@ -55,7 +55,7 @@ impl Perf {
 
 /// A machine that perf is built for.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct PerfTarget {
     name: &'static str,
     make_arch: String,
     cross: String,
@@ -68,13 +68,13 @@ pub(super) struct Target {
 /// Debian's name of the host's architecture: builds need an x86-64 host.
 pub(super) const HOST_DEBIAN_ARCH: &str = "amd64";
 
-impl Target {
+impl PerfTarget {
     /// The machine that a guest is.
     ///
     /// # Errors
     /// When there is no compiler for it.
-    pub(super) fn guest(guest: &Guest) -> Result<Target, ImageError> {
-        Ok(Target {
+    pub(super) fn guest(guest: &Guest) -> Result<PerfTarget, ImageError> {
+        Ok(PerfTarget {
             name: guest.arch.name,
             make_arch: guest.kernel.make_arch.clone(),
             cross: guest.kernel.cross.clone(),
@@ -87,7 +87,7 @@ impl Target {
     ///
     /// # Errors
     /// When that is no x86-64, or there is no compiler for it.
-    pub(super) fn host() -> Result<Target, ImageError> {
+    pub(super) fn host() -> Result<PerfTarget, ImageError> {
         let Some(host) = Arch::host().filter(|host| host.name == "x86_64") else {
             return Err(ImageError::Other(format!(
                 "failed to build perf for the host: it is {}, and only x86-64 hosts are known; run goldtrace \
@@ -95,7 +95,7 @@ impl Target {
                 std::env::consts::ARCH
             )));
         };
-        Ok(Target {
+        Ok(PerfTarget {
             name: host.name,
             make_arch: "x86".to_owned(),
             cross: String::new(),
@@ -106,7 +106,7 @@ impl Target {
 }
 
 /// What perf is built from.
-pub(super) struct Parts<'p> {
+pub(super) struct PerfInputs<'p> {
     /// The package with the kernel's source.
     pub(super) source: Deb<'p>,
     /// The packages with libraries, for the target.
@@ -123,12 +123,12 @@ pub(super) struct Parts<'p> {
 /// last lines).
 pub(super) fn build(
     store: &Store,
-    target: &Target,
-    parts: &Parts<'_>,
-    watch: &dyn Watch,
+    target: &PerfTarget,
+    parts: &PerfInputs<'_>,
+    progress: &dyn ProgressSink,
 ) -> Result<Perf, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    let source = Source::of(store, &parts.source, watch)?;
+    let source = PerfSource::of(store, &parts.source, progress)?;
     let relevant = |patch: &Patch| patch.part(|path| source.manifest.covers(path));
     let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
     let recipe = Recipe::new("perf", target.name)
@@ -138,12 +138,12 @@ pub(super) fn build(
         .with("compiler", toolchain::version(&sh, &target.cross)?)
         .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
         .with("layout", "1");
-    let product = store.product(&recipe, watch, |workshop| {
-        let tree = source.unpack(&sh, workshop)?;
+    let product = store.product(&recipe, progress, |build_dir| {
+        let tree = source.unpack(&sh, build_dir)?;
         for patch in &patches {
-            patch.apply(&sh, workshop, &tree)?;
+            patch.apply(&sh, build_dir, &tree)?;
         }
-        let build = Build { sh: &sh, workshop, store, target, tree };
+        let build = PerfBuild { sh: &sh, build_dir, store, target, tree };
         build.make_sysroot(&parts.libraries)?;
         let features = build.look_for_features()?;
         build.compile(features)?;
@@ -156,17 +156,17 @@ pub(super) fn build(
     Ok(Perf { product, features })
 }
 
-struct Build<'b> {
+struct PerfBuild<'b> {
     sh: &'b Shell,
-    workshop: &'b Workshop<'b>,
+    build_dir: &'b BuildDir<'b>,
     store: &'b Store,
-    target: &'b Target,
+    target: &'b PerfTarget,
     tree: Utf8PathBuf,
 }
 
-impl Build<'_> {
+impl PerfBuild<'_> {
     fn sysroot(&self) -> Utf8PathBuf {
-        self.workshop.scratch.join("sysroot")
+        self.build_dir.scratch.join("sysroot")
     }
 
     /// Where it is built.
@@ -175,7 +175,7 @@ impl Build<'_> {
     }
 
     fn make_sysroot(&self, libraries: &[Deb<'_>]) -> Result<(), ImageError> {
-        let (sysroot, log) = (self.sysroot(), &self.workshop.log);
+        let (sysroot, log) = (self.sysroot(), &self.build_dir.log);
         make_dir(&sysroot)?;
         for deb in libraries {
             let file = deb.file()?;
@@ -197,26 +197,27 @@ impl Build<'_> {
     /// Make the program alone: the filters beside it are shared objects, which cannot be static.
     fn compile(&self, features: Features) -> Result<(), ImageError> {
         if !features.libtraceevent {
-            let Workshop { label, watch, .. } = self.workshop;
-            watch.notice(&format!("warning: {label} is built without libtraceevent: the build found none"));
+            let BuildDir { label, progress, .. } = self.build_dir;
+            progress
+                .notice(&format!("warning: {label} is built without libtraceevent: the build found none"));
         }
         self.make(PROGRAM, features)
     }
 
     fn make(&self, file: &str, features: Features) -> Result<(), ImageError> {
-        let Workshop { log, label, watch, .. } = self.workshop;
+        let BuildDir { log, label, progress, .. } = self.build_dir;
         let (sysroot, folder, jobs) = (self.sysroot(), self.folder(), toolchain::jobs());
         let words = make::words(self.target, &sysroot, features.libtraceevent);
         let command = cmd!(self.sh, "make -C {folder} -f Makefile.perf {jobs} {words...} {file}")
             .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
             .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
-        let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
+        let command = toolchain::with_cache(command, self.store, self.build_dir);
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| progress.line(label, line))?;
         Ok(())
     }
 
     fn keep(&self, features: Features) -> Result<(), ImageError> {
-        let Workshop { out: kept, log, .. } = self.workshop;
+        let BuildDir { out: kept, log, .. } = self.build_dir;
         let (folder, strip) = (self.folder(), format!("{}strip", self.target.cross));
         let command = cmd!(self.sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}");
         run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;

@@ -19,10 +19,10 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::error::ImageError;
-use super::watch::Watch;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
 pub use product::Product;
-use product::{MANIFEST, Manifest, damage, inventory};
+use product::{MANIFEST, ProductManifest, damage, inventory};
 pub use recipe::Recipe;
 
 /// The cache.
@@ -34,7 +34,7 @@ pub struct Store {
 }
 
 /// Where the maker of a product works.
-pub struct Workshop<'s> {
+pub struct BuildDir<'s> {
     /// The product's files go here, and nothing else.
     pub out: Utf8PathBuf,
     /// For anything else; removed afterwards.
@@ -44,7 +44,7 @@ pub struct Workshop<'s> {
     /// The recipe's label, for progress.
     pub label: String,
     /// Who is told of progress.
-    pub watch: &'s dyn Watch,
+    pub progress: &'s dyn ProgressSink,
 }
 
 impl Store {
@@ -92,21 +92,21 @@ impl Store {
     pub fn product(
         &self,
         recipe: &Recipe,
-        watch: &dyn Watch,
-        make: impl FnOnce(&Workshop<'_>) -> Result<(), ImageError>,
+        progress: &dyn ProgressSink,
+        make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
     ) -> Result<Product, ImageError> {
         let folder = recipe.folder();
         if let Some(product) = self.verified.lock().expect("no panic while held").get(&folder) {
             return Ok(product.clone());
         }
-        let product = match self.stored(recipe, watch)? {
+        let product = match self.stored(recipe, progress)? {
             Some(product) => product,
             None => {
-                let _lock = self.lock(&folder, &recipe.label(), watch)?;
+                let _lock = self.lock(&folder, &recipe.label(), progress)?;
                 // Another process may have made it while this one waited for the lock.
-                match self.stored(recipe, watch)? {
+                match self.stored(recipe, progress)? {
                     Some(product) => product,
-                    None => self.make(recipe, watch, make)?,
+                    None => self.make(recipe, progress, make)?,
                 }
             }
         };
@@ -119,14 +119,14 @@ impl Store {
     }
 
     /// The product when it is there and whole. A damaged one is put aside.
-    fn stored(&self, recipe: &Recipe, watch: &dyn Watch) -> Result<Option<Product>, ImageError> {
+    fn stored(&self, recipe: &Recipe, progress: &dyn ProgressSink) -> Result<Option<Product>, ImageError> {
         let dir = self.product_dir(recipe);
         let text = match fs::read_to_string(dir.join(MANIFEST)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ImageError::file("read", dir.join(MANIFEST), error)),
         };
-        let damage = match serde_json::from_str::<Manifest>(&text) {
+        let damage = match serde_json::from_str::<ProductManifest>(&text) {
             Ok(manifest) if manifest.recipe == *recipe => match damage(&dir, &manifest)? {
                 None => return Ok(Some(Product { dir, files: manifest.files })),
                 Some(damage) => damage,
@@ -135,7 +135,7 @@ impl Store {
             Err(error) => format!("its manifest cannot be read: {error}"),
         };
         let aside = self.put_aside(&dir)?;
-        watch.notice(&format!(
+        progress.notice(&format!(
             "warning: the cached {} is damaged and will be made again: {damage}; it was moved to {aside}",
             recipe.label()
         ));
@@ -163,35 +163,35 @@ impl Store {
     fn make(
         &self,
         recipe: &Recipe,
-        watch: &dyn Watch,
-        make: impl FnOnce(&Workshop<'_>) -> Result<(), ImageError>,
+        progress: &dyn ProgressSink,
+        make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
     ) -> Result<Product, ImageError> {
         let folder = recipe.folder();
         let label = recipe.label();
-        let work = self.work_dir(&folder, watch)?;
-        let workshop = Workshop {
+        let work = self.work_dir(&folder, progress)?;
+        let build_dir = BuildDir {
             out: work.dir.join("out"),
             scratch: work.dir.join("scratch"),
             log: self.root.join("logs").join(format!("{folder}.log")),
             label: label.clone(),
-            watch,
+            progress,
         };
-        make_dir(&workshop.out)?;
-        make_dir(&workshop.scratch)?;
-        remove_file(&workshop.log)?;
+        make_dir(&build_dir.out)?;
+        make_dir(&build_dir.scratch)?;
+        remove_file(&build_dir.log)?;
         let start = Instant::now();
-        watch.begin(&label);
-        let outcome = make(&workshop).and_then(|()| {
-            let files = inventory(&workshop.out)?;
-            let manifest = Manifest { recipe: recipe.clone(), files };
+        progress.begin(&label);
+        let outcome = make(&build_dir).and_then(|()| {
+            let files = inventory(&build_dir.out)?;
+            let manifest = ProductManifest { recipe: recipe.clone(), files };
             let text = serde_json::to_string_pretty(&manifest).expect("a manifest has a JSON form");
-            let path = workshop.out.join(MANIFEST);
+            let path = build_dir.out.join(MANIFEST);
             write_synced(&path, text.as_bytes())?;
             let dir = self.product_dir(recipe);
-            fs::rename(&workshop.out, &dir).map_err(|e| ImageError::file("put in place", &dir, e))?;
+            fs::rename(&build_dir.out, &dir).map_err(|e| ImageError::file("put in place", &dir, e))?;
             Ok(Product { dir, files: manifest.files })
         });
-        watch.end(&label, outcome.is_ok(), start.elapsed());
+        progress.end(&label, outcome.is_ok(), start.elapsed());
         outcome.map_err(|error| self.with_free_space(&label, error))
     }
 
@@ -243,8 +243,8 @@ mod tests {
 
     use std::time::Duration;
 
-    use super::super::watch::Silent;
     use super::*;
+    use crate::progress::Silent;
 
     fn store() -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().expect("a folder");
@@ -256,8 +256,8 @@ mod tests {
         Recipe::new("thing", "one").with("text", "a")
     }
 
-    fn write(workshop: &Workshop<'_>, text: &str) -> Result<(), ImageError> {
-        fs::write(workshop.out.join("file"), text).map_err(|e| ImageError::file("write", &workshop.out, e))
+    fn write(build_dir: &BuildDir<'_>, text: &str) -> Result<(), ImageError> {
+        fs::write(build_dir.out.join("file"), text).map_err(|e| ImageError::file("write", &build_dir.out, e))
     }
 
     fn folder_is_empty(store: &Store, folder: &str) -> bool {
@@ -268,9 +268,9 @@ mod tests {
     fn a_product_is_made_once_and_every_input_counts() {
         let (_dir, store) = store();
         let made = AtomicUsize::new(0);
-        let make = |workshop: &Workshop<'_>| {
+        let make = |build_dir: &BuildDir<'_>| {
             made.fetch_add(1, Ordering::SeqCst);
-            write(workshop, "x")
+            write(build_dir, "x")
         };
         let first = store.product(&recipe(), &Silent, make).expect("made");
         let again =
@@ -297,8 +297,8 @@ mod tests {
     #[test]
     fn a_failed_maker_leaves_nothing_that_looks_finished() {
         let (_dir, store) = store();
-        let result = store.product(&recipe(), &Silent, |workshop| {
-            write(workshop, "half")?;
+        let result = store.product(&recipe(), &Silent, |build_dir| {
+            write(build_dir, "half")?;
             Err(ImageError::Other("on purpose".to_owned()))
         });
         assert!(result.is_err());
@@ -326,10 +326,10 @@ mod tests {
                     // A store of its own has no memory of what the others verified.
                     let store = Store::open(store.root()).expect("opens");
                     store
-                        .product(&recipe(), &Silent, |workshop| {
+                        .product(&recipe(), &Silent, |build_dir| {
                             made.fetch_add(1, Ordering::SeqCst);
                             std::thread::sleep(Duration::from_millis(200));
-                            write(workshop, "x")
+                            write(build_dir, "x")
                         })
                         .expect("made or found");
                 });

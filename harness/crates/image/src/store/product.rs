@@ -47,7 +47,7 @@ pub(super) struct FileEntry {
 
 /// What is written beside a product's files.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(super) struct ProductManifest {
     pub(super) recipe: Recipe,
     pub(super) files: BTreeMap<Utf8PathBuf, FileEntry>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Manifest {
 pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Why the files in `dir` are not those of the manifest; `None` when they are.
-pub(super) fn damage(dir: &Utf8Path, manifest: &Manifest) -> Result<Option<String>, ImageError> {
+pub(super) fn damage(dir: &Utf8Path, manifest: &ProductManifest) -> Result<Option<String>, ImageError> {
     for (file, entry) in &manifest.files {
         let path = dir.join(file);
         match file_digest(&path) {

@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::{Store, make_dir, remove_dir};
 use crate::error::ImageError;
-use crate::watch::Watch;
+use crate::progress::ProgressSink;
 use vm::process::interrupt;
 
 /// How long one goldtrace waits for another that makes the same product.
@@ -38,8 +38,8 @@ impl Store {
     ///
     /// # Errors
     /// When the folder cannot be made, or another process keeps it too long.
-    pub(super) fn work_dir(&self, name: &str, watch: &dyn Watch) -> Result<WorkDir, ImageError> {
-        let lock = self.lock(&work_lock(name), name, watch)?;
+    pub(super) fn work_dir(&self, name: &str, progress: &dyn ProgressSink) -> Result<WorkDir, ImageError> {
+        let lock = self.lock(&work_lock(name), name, progress)?;
         let dir = self.root.join("work").join(name);
         remove_dir(&dir)?;
         self.sweep(name)?;
@@ -65,7 +65,12 @@ impl Store {
     }
 
     /// Hold the lock `name`, once no other process does. `label` is what it guards, for people.
-    pub(super) fn lock(&self, name: &str, label: &str, watch: &dyn Watch) -> Result<File, ImageError> {
+    pub(super) fn lock(
+        &self,
+        name: &str,
+        label: &str,
+        progress: &dyn ProgressSink,
+    ) -> Result<File, ImageError> {
         let path = self.root.join("locks").join(name);
         let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
         let start = Instant::now();
@@ -78,7 +83,7 @@ impl Store {
             }
             interrupt::check()?;
             if !told {
-                watch.notice(&format!("waiting for another goldtrace that makes {label}"));
+                progress.notice(&format!("waiting for another goldtrace that makes {label}"));
                 told = true;
             }
             if start.elapsed() > LOCK_LIMIT {

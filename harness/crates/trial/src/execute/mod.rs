@@ -12,7 +12,7 @@ use camino::Utf8Path;
 
 use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, Case, Step};
-use crate::prepare::{PreparedGuest, userland};
+use crate::prepare::{PreparedGuest, rootfs_spec};
 use dtl::Written;
 use vm::qemu::{GuestControl, Machine};
 use vm::{Answer, Request, Session, Splat, StepEnd, Work};
@@ -180,7 +180,7 @@ fn on_host_alone(
 
 /// The module that a step names.
 fn inspected(case: &Case, ready: &PreparedGuest, step: &Step) -> Result<Option<Inspected>, Abort> {
-    let modules = || &ready.image.root(&userland(case)).modules;
+    let modules = || &ready.image.rootfs(&rootfs_spec(case)).modules;
     let name = match (&step.action, &step.capture) {
         (Action::Inspect { module }, _) => module,
         (_, Some(Capture { defined_by: Some(module), .. })) => module,

@@ -10,7 +10,7 @@ use crate::plan::Trial;
 use diagnostic::did_you_mean;
 use golden::Facts;
 use guest::{Guest, GuestName};
-use image::{Builder, GuestImage, ImageError, Userland, plain_name};
+use image::{Builder, GuestImage, ImageError, RootfsSpec, plain_name};
 use vm::Session;
 use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError, WantedAccel};
 
@@ -47,7 +47,7 @@ pub struct PreparedGuests {
 #[derive(Debug, Clone, Copy)]
 pub struct Needs<'t> {
     trials: &'t [Trial<'t>],
-    userland: Option<&'t Userland>,
+    rootfs: Option<&'t RootfsSpec>,
     perf_in_guests: bool,
     perf_on_host: bool,
 }
@@ -76,8 +76,8 @@ impl PreparedGuests {
             let symbols = config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect();
             let mut ready =
                 PreparedGuest { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
-            for userland in needs.userlands(&ready) {
-                builder.add_userland(guest, &mut ready.image, userland)?;
+            for spec in needs.rootfs_specs(&ready) {
+                builder.add_rootfs(guest, &mut ready.image, spec)?;
             }
             needs.check_modules(&ready)?;
             prepared.guests.insert(guest.name.clone(), ready);
@@ -141,7 +141,7 @@ impl PreparedGuests {
 impl<'t> Needs<'t> {
     /// Nothing.
     pub fn nothing() -> Needs<'static> {
-        Needs { trials: &[], userland: None, perf_in_guests: false, perf_on_host: false }
+        Needs { trials: &[], rootfs: None, perf_in_guests: false, perf_on_host: false }
     }
 
     /// perf in all guests.
@@ -160,24 +160,25 @@ impl<'t> Needs<'t> {
         Needs { trials, perf_in_guests: true, perf_on_host: true, ..Needs::nothing() }
     }
 
-    /// This userland in all guests.
-    pub fn userland(userland: &'t Userland) -> Needs<'t> {
-        Needs { userland: Some(userland), ..Needs::nothing() }
+    /// This rootfs in all guests.
+    pub fn rootfs(spec: &'t RootfsSpec) -> Needs<'t> {
+        Needs { rootfs: Some(spec), ..Needs::nothing() }
     }
 
-    fn userlands(self, ready: &PreparedGuest) -> Vec<Userland> {
-        let mut userlands: Vec<Userland> = self.of_guest(ready).map(|trial| userland(trial.case)).collect();
-        userlands.extend(self.userland.cloned());
+    fn rootfs_specs(self, ready: &PreparedGuest) -> Vec<RootfsSpec> {
+        let mut rootfs_specs: Vec<RootfsSpec> =
+            self.of_guest(ready).map(|trial| rootfs_spec(trial.case)).collect();
+        rootfs_specs.extend(self.rootfs.cloned());
         if self.perf_in_guests {
-            userlands.push(Userland { perf: true, modules: Vec::new() });
+            rootfs_specs.push(RootfsSpec { perf: true, modules: Vec::new() });
         }
-        userlands
+        rootfs_specs
     }
 
     /// Whether the steps of trials name modules that are there.
     fn check_modules(self, ready: &PreparedGuest) -> Result<(), ImageError> {
         for trial in self.of_guest(ready) {
-            let modules = &ready.image.root(&userland(trial.case)).modules;
+            let modules = &ready.image.rootfs(&rootfs_spec(trial.case)).modules;
             for (step, name) in trial.case.named_modules() {
                 if modules.iter().any(|module| module.name == plain_name(name)) {
                     continue;
@@ -185,7 +186,7 @@ impl<'t> Needs<'t> {
                 let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
                 let help = did_you_mean(name, names.iter().copied())
                     .unwrap_or_else(|| format!("it has: {}", names.join(", ")));
-                return Err(ImageError::Unfit(format!(
+                return Err(ImageError::IncompatibleModule(format!(
                     "{}:{}: guest {} has no module `{name}`: {help}",
                     trial.case.file, step.line, ready.guest.name
                 )));
@@ -208,8 +209,8 @@ impl<'t> Needs<'t> {
 }
 
 /// What a case needs of its guests.
-pub fn userland(case: &Case) -> Userland {
-    Userland { perf: case.requires.perf, modules: case.modules.clone() }
+pub fn rootfs_spec(case: &Case) -> RootfsSpec {
+    RootfsSpec { perf: case.requires.perf, modules: case.modules.clone() }
 }
 
 impl PreparedGuest {
@@ -231,15 +232,15 @@ impl PreparedGuest {
     /// When QEMU cannot be started.
     ///
     /// # Panics
-    /// When the guest was prepared without this userland for this guest.
+    /// When the guest was prepared without this rootfs for this guest.
     pub fn start(
         &self,
-        userland: &Userland,
+        spec: &RootfsSpec,
         mode: Mode,
         logs: &Utf8Path,
         console: Console,
     ) -> Result<Machine, StartError> {
-        self.boot(userland, mode, false, logs, console)
+        self.boot(spec, mode, false, logs, console)
     }
 
     /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
@@ -251,18 +252,18 @@ impl PreparedGuest {
     /// As [`PreparedGuest::start`].
     pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
         let shares_memory = case.writes_dispatch_log();
-        self.boot(&userland(case), Mode::Agent, shares_memory, logs, Console::Watched)
+        self.boot(&rootfs_spec(case), Mode::Agent, shares_memory, logs, Console::Watched)
     }
 
     fn boot(
         &self,
-        userland: &Userland,
+        spec: &RootfsSpec,
         mode: Mode,
         shares_memory: bool,
         logs: &Utf8Path,
         console: Console,
     ) -> Result<Machine, StartError> {
-        let initramfs = &self.image.root(userland).initramfs;
+        let initramfs = &self.image.rootfs(spec).initramfs;
         let kernel = self.image.kernel.image();
         let boot = boot(&self.guest, self.accel.accel, &kernel, initramfs, mode);
         Machine::start(&boot, shares_memory, logs, console)
@@ -291,7 +292,7 @@ fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
     let kernel = image.kernel.image();
-    let plain = &image.root(&Userland::default()).initramfs;
+    let plain = &image.rootfs(&RootfsSpec::default()).initramfs;
     let boot = boot(guest, Accel::Kvm, &kernel, plain, Mode::Agent);
     let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);

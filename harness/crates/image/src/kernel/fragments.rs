@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 /// What fragments ask for: symbols without `CONFIG_`, each with its value; `n` for a symbol that is
 /// not to be set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct Fragments {
     symbols: BTreeMap<String, String>,
 }
 
-impl Wanted {
+impl Fragments {
     /// Add a fragment; where it names a symbol again, it wins.
     ///
     /// # Errors
@@ -61,8 +61,8 @@ fn setting(line: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn wanted(fragments: &[&str]) -> Wanted {
-        let mut wanted = Wanted::default();
+    fn wanted(fragments: &[&str]) -> Fragments {
+        let mut wanted = Fragments::default();
         for fragment in fragments {
             wanted.add(fragment).expect("valid");
         }
@@ -89,6 +89,6 @@ mod tests {
 
     #[test]
     fn a_line_that_sets_nothing_is_refused() {
-        assert!(Wanted::default().add("# why\n\nCONFG_A=y\n").expect_err("refused").starts_with("3:"));
+        assert!(Fragments::default().add("# why\n\nCONFG_A=y\n").expect_err("refused").starts_with("3:"));
     }
 }

@@ -1,26 +1,28 @@
 //! A guest's kernel and its modules.
 
+mod fragments;
+
 use std::fs;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
-use super::apt::Deb;
-use super::error::ImageError;
-use super::kconfig::Wanted;
-use super::linux_source::Archive;
-use super::patch::Patch;
-use super::store::{Product, Recipe, Store, Workshop};
-use super::toolchain;
-use super::watch::Watch;
+use self::fragments::Fragments;
+use crate::debian::apt::Deb;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
+use crate::source::Patch;
+use crate::source::SourceArchive;
+use crate::store::{BuildDir, Product, Recipe, Store};
+use crate::toolchain;
 use guest::Guest;
 use guest::Project;
 use vm::process::{LoggedCommand, run_logged};
 
 /// A built kernel.
 #[derive(Debug, Clone)]
-pub struct Kernel {
+pub struct BuiltKernel {
     /// The product: `kernel`, `System.map`, `config`, `release` and `kbuild.tar.gz`.
     pub product: Product,
     /// What `uname -r` says in a guest that runs it. It carries the recipe's digest, so a guest
@@ -45,7 +47,7 @@ const KEPT: [(&str, &str); 3] =
 
 const LIMIT: Duration = Duration::from_secs(80 * 60);
 
-impl Kernel {
+impl BuiltKernel {
     /// The image that QEMU boots.
     pub fn image(&self) -> Utf8PathBuf {
         self.product.dir.join("kernel")
@@ -55,7 +57,7 @@ impl Kernel {
     ///
     /// # Errors
     /// When it cannot be unpacked.
-    pub(super) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
+    pub(crate) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
         let archive = self.product.dir.join(KBUILD);
         let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}");
         run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
@@ -90,16 +92,16 @@ impl Kernel {
 /// # Errors
 /// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
 /// fails (with the log's last lines).
-pub(super) fn build(
+pub(crate) fn build(
     store: &Store,
     project: &Project,
     guest: &Guest,
     source: &Deb<'_>,
     patches: &[Patch],
-    watch: &dyn Watch,
-) -> Result<Kernel, ImageError> {
+    progress: &dyn ProgressSink,
+) -> Result<BuiltKernel, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    let mut wanted = Wanted::default();
+    let mut wanted = Fragments::default();
     for fragment in &guest.kernel.fragments {
         let file = format!("images/kernel/{fragment}");
         let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
@@ -107,7 +109,7 @@ pub(super) fn build(
     }
     let relevant = |patch: &Patch| patch.part(built_from);
     let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
-    let make = Make::new(guest);
+    let make = KernelMake::new(guest);
     let recipe = Recipe::new("kernel", guest.name.as_str())
         .with("source", source.sha256())
         .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
@@ -117,14 +119,15 @@ pub(super) fn build(
         .with("targets", TARGETS.join(" "))
         .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
-    let product = store.product(&recipe, watch, |workshop| {
-        let archive = Archive::open(&sh, workshop, source)?;
+    let product = store.product(&recipe, progress, |build_dir| {
+        let archive = SourceArchive::open(&sh, build_dir, source)?;
         let tree = archive.unpack()?;
         archive.remove()?;
         for patch in &patches {
-            patch.apply(&sh, workshop, &tree)?;
+            patch.apply(&sh, build_dir, &tree)?;
         }
-        let build = Build { sh: &sh, workshop, tree, make: &make, words: make.words(&local_version), store };
+        let build =
+            KernelBuild { sh: &sh, build_dir, tree, make: &make, words: make.words(&local_version), store };
         build.configure(&wanted)?;
         build.compile()?;
         build.keep(&guest.kernel.image)?;
@@ -132,18 +135,18 @@ pub(super) fn build(
     })?;
     let path = product.dir.join("release");
     let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
-    Ok(Kernel { product, release })
+    Ok(BuiltKernel { product, release })
 }
 
 /// The words after `make` that say for which machine and how to build.
-struct Make {
+struct KernelMake {
     arch: String,
     cross: String,
 }
 
-impl Make {
-    fn new(guest: &Guest) -> Make {
-        Make { arch: guest.kernel.make_arch.clone(), cross: guest.kernel.cross.clone() }
+impl KernelMake {
+    fn new(guest: &Guest) -> KernelMake {
+        KernelMake { arch: guest.kernel.make_arch.clone(), cross: guest.kernel.cross.clone() }
     }
 
     /// Names and times that would differ from build to build are fixed.
@@ -160,18 +163,18 @@ impl Make {
     }
 }
 
-struct Build<'b> {
+struct KernelBuild<'b> {
     sh: &'b Shell,
-    workshop: &'b Workshop<'b>,
+    build_dir: &'b BuildDir<'b>,
     tree: Utf8PathBuf,
-    make: &'b Make,
+    make: &'b KernelMake,
     words: Vec<String>,
     store: &'b Store,
 }
 
-impl Build<'_> {
-    fn configure(&self, wanted: &Wanted) -> Result<(), ImageError> {
-        let fragment = self.workshop.scratch.join("wanted.config");
+impl KernelBuild<'_> {
+    fn configure(&self, wanted: &Fragments) -> Result<(), ImageError> {
+        let fragment = self.build_dir.scratch.join("wanted.config");
         fs::write(&fragment, wanted.to_text()).map_err(|e| ImageError::file("write", &fragment, e))?;
         self.make(&["allnoconfig".to_owned(), format!("KCONFIG_ALLCONFIG={fragment}")])?;
         let path = self.tree.join(".config");
@@ -184,7 +187,7 @@ impl Build<'_> {
         let list: String = wrong.iter().map(|m| format!("\n    {m}")).collect();
         Err(ImageError::Other(format!(
             "{}: the kernel's configuration is not what images/kernel/ asks for:{list}",
-            self.workshop.label
+            self.build_dir.label
         )))
     }
 
@@ -195,16 +198,16 @@ impl Build<'_> {
     }
 
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
-        let Workshop { log, label, watch, .. } = self.workshop;
+        let BuildDir { log, label, progress, .. } = self.build_dir;
         let (tree, words) = (&self.tree, &self.words);
         let command = cmd!(self.sh, "make -C {tree} {words...} {more...}");
-        let command = toolchain::with_cache(command, self.store, self.workshop);
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| watch.line(label, line))?;
+        let command = toolchain::with_cache(command, self.store, self.build_dir);
+        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| progress.line(label, line))?;
         Ok(())
     }
 
     fn keep(&self, image: &str) -> Result<(), ImageError> {
-        let out = &self.workshop.out;
+        let out = &self.build_dir.out;
         let copy = |from: &Utf8Path, to: &Utf8Path| {
             fs::copy(from, to).map(drop).map_err(|e| ImageError::file("copy", from, e))
         };
@@ -216,7 +219,7 @@ impl Build<'_> {
     }
 
     fn keep_kbuild(&self) -> Result<(), ImageError> {
-        let Workshop { out, scratch, log, .. } = self.workshop;
+        let BuildDir { out, scratch, log, .. } = self.build_dir;
         let folder = scratch.join("kbuild");
         let sh = self.sh.clone();
         sh.change_dir(&self.tree);

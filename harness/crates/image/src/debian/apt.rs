@@ -10,10 +10,10 @@ use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use xshell::{Shell, cmd};
 
-use super::error::ImageError;
-use super::store::{Product, Recipe, Store, make_dir};
-use super::watch::Watch;
 use crate::digest::file_digest;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
+use crate::store::{Product, Recipe, Store, make_dir};
 use vm::process;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
@@ -66,7 +66,7 @@ pub struct Apt<'a> {
     suite: String,
     dir: Utf8PathBuf,
     config: Utf8PathBuf,
-    watch: &'a dyn Watch,
+    progress: &'a dyn ProgressSink,
     sh: Shell,
 }
 
@@ -79,10 +79,10 @@ impl<'a> Apt<'a> {
         store: &Store,
         suite: &str,
         archs: &[String],
-        watch: &'a dyn Watch,
+        progress: &'a dyn ProgressSink,
     ) -> Result<Apt<'a>, ImageError> {
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-        let Archive { mirror, .. } = Archive::of_host(&sh)?;
+        let DebianArchive { mirror, .. } = DebianArchive::of_host(&sh)?;
         let dir = store.root().join("apt").join(suite);
         for sub in ["state/lists/partial", "cache/archives/partial", "etc"] {
             make_dir(&dir.join(sub))?;
@@ -114,7 +114,7 @@ impl<'a> Apt<'a> {
                 sandbox_user()
             ),
         )?;
-        Ok(Apt { suite: suite.to_owned(), dir, config, watch, sh })
+        Ok(Apt { suite: suite.to_owned(), dir, config, progress, sh })
     }
 
     /// Fetch the suite's signed index.
@@ -122,7 +122,7 @@ impl<'a> Apt<'a> {
     /// # Errors
     /// What apt says.
     pub fn update(&self) -> Result<(), ImageError> {
-        self.watch.line("package versions", &format!("reading the index of {}", self.suite));
+        self.progress.line("package versions", &format!("reading the index of {}", self.suite));
         let config = &self.config;
         process::read(cmd!(self.sh, "apt-get update --error-on=any -q").env("APT_CONFIG", config))?;
         Ok(())
@@ -205,22 +205,22 @@ impl<'a> Apt<'a> {
 }
 
 /// A package that is fetched when something is made of it, and not before.
-pub(super) struct Deb<'a> {
-    pub(super) store: &'a Store,
-    pub(super) suite: &'a str,
-    pub(super) archs: &'a [String],
-    pub(super) candidate: &'a Candidate,
-    pub(super) watch: &'a dyn Watch,
+pub(crate) struct Deb<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) suite: &'a str,
+    pub(crate) archs: &'a [String],
+    pub(crate) candidate: &'a Candidate,
+    pub(crate) progress: &'a dyn ProgressSink,
 }
 
 impl Deb<'_> {
     /// The SHA-256 of the .deb, for the recipe of what is made of it.
-    pub(super) fn sha256(&self) -> &str {
+    pub(crate) fn sha256(&self) -> &str {
         &self.candidate.sha256
     }
 
     /// Its version without Debian's epoch and revision, such as `7.2.13`.
-    pub(super) fn upstream_version(&self) -> &str {
+    pub(crate) fn upstream_version(&self) -> &str {
         self.candidate.upstream_version()
     }
 
@@ -228,8 +228,8 @@ impl Deb<'_> {
     ///
     /// # Errors
     /// When it is not in the cache and cannot be downloaded.
-    pub(super) fn file(&self) -> Result<Utf8PathBuf, ImageError> {
-        let product = deb(self.store, self.suite, self.archs, self.candidate, self.watch)?;
+    pub(crate) fn file(&self) -> Result<Utf8PathBuf, ImageError> {
+        let product = deb(self.store, self.suite, self.archs, self.candidate, self.progress)?;
         Ok(product.dir.join("package.deb"))
     }
 }
@@ -243,24 +243,24 @@ fn deb(
     suite: &str,
     archs: &[String],
     candidate: &Candidate,
-    watch: &dyn Watch,
+    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let Candidate { package, arch, version, sha256, .. } = candidate;
     let recipe =
         Recipe::new("package", &format!("{package}-{arch}")).with("version", version).with("sha256", sha256);
-    store.product(&recipe, watch, |workshop| {
-        workshop.watch.line(&workshop.label, &format!("downloading {package} {version} ({arch})"));
-        let apt = Apt::open(store, suite, archs, watch)?;
+    store.product(&recipe, progress, |build_dir| {
+        build_dir.progress.line(&build_dir.label, &format!("downloading {package} {version} ({arch})"));
+        let apt = Apt::open(store, suite, archs, progress)?;
         if apt.candidate(package, arch).map(|now| now.version).ok().as_ref() != Some(version) {
             apt.update()?;
         }
-        apt.download(candidate, &workshop.out.join("package.deb"))
+        apt.download(candidate, &build_dir.out.join("package.deb"))
     })
 }
 
 /// Where the host's own packages come from.
 #[derive(Debug, PartialEq, Eq)]
-struct Archive {
+struct DebianArchive {
     /// The Debian mirror.
     mirror: String,
     /// The suite, by its codename.
@@ -271,21 +271,21 @@ struct Archive {
 ///
 /// # Errors
 /// When the host's sources name no Debian mirror.
-pub(super) fn host_suite() -> Result<String, ImageError> {
+pub(crate) fn host_suite() -> Result<String, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    Ok(Archive::of_host(&sh)?.suite)
+    Ok(DebianArchive::of_host(&sh)?.suite)
 }
 
-impl Archive {
+impl DebianArchive {
     /// What the host's own apt sources name.
-    fn of_host(sh: &Shell) -> Result<Archive, ImageError> {
+    fn of_host(sh: &Shell) -> Result<DebianArchive, ImageError> {
         let format = "$(REPO_URI)|$(COMPONENT)|$(CODENAME)";
         let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
             ImageError::Other(format!(
                 "the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"
             ))
         })?;
-        Archive::in_targets(&targets).ok_or_else(|| {
+        DebianArchive::in_targets(&targets).ok_or_else(|| {
             ImageError::Other(
                 "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian"
                     .to_owned(),
@@ -295,12 +295,12 @@ impl Archive {
 
     /// The first target of Debian's main component, and before others one of a whole suite: those
     /// of updates and backports have a dash in their names.
-    fn in_targets(targets: &str) -> Option<Archive> {
+    fn in_targets(targets: &str) -> Option<DebianArchive> {
         let usable = |line: &str| {
             let mut fields = line.split('|');
             let (uri, component, suite) = (fields.next()?, fields.next()?, fields.next()?);
             let right = component == "main" && uri.trim_end_matches('/').ends_with("/debian");
-            right.then(|| Archive { mirror: uri.to_owned(), suite: suite.to_owned() })
+            right.then(|| DebianArchive { mirror: uri.to_owned(), suite: suite.to_owned() })
         };
         targets.lines().filter_map(usable).min_by_key(|archive| archive.suite.contains('-'))
     }
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_hosts_suite_is_a_whole_one() {
-        let found = |targets: &str| Archive::in_targets(targets).map(|a| (a.mirror, a.suite));
+        let found = |targets: &str| DebianArchive::in_targets(targets).map(|a| (a.mirror, a.suite));
         let targets = "http://m/debian-security/|main|bookworm-security\n\
                        http://m/debian|contrib|trixie\n\
                        http://m/debian|main|bookworm-updates\n\

@@ -7,16 +7,16 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 /// A diff's part for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part<'d> {
+pub(crate) struct FilePart<'d> {
     /// The file's paths without their first component (`a/`, `b/`): two when it is renamed.
-    pub(super) paths: Vec<Utf8PathBuf>,
+    pub(crate) paths: Vec<Utf8PathBuf>,
     /// Its lines, with whatever stands before them.
-    pub(super) text: &'d str,
+    pub(crate) text: &'d str,
 }
 
 /// All parts, in order. Together they are the whole text.
-pub(super) fn parts(diff: &str) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
+pub(crate) fn parts(diff: &str) -> Vec<FilePart<'_>> {
+    let mut parts: Vec<FilePart<'_>> = Vec::new();
     let mut start = 0;
     let mut paths: Vec<Utf8PathBuf> = Vec::new();
     // Lines of the old and of the new file that the hunk has still to come: in a hunk, a removed
@@ -36,7 +36,7 @@ pub(super) fn parts(diff: &str) -> Vec<Part<'_>> {
         } else {
             let git = text.strip_prefix("diff --git ");
             if (git.is_some() && !paths.is_empty()) || (text.starts_with("--- ") && hunks_seen) {
-                parts.push(Part { paths: std::mem::take(&mut paths), text: &diff[start..at] });
+                parts.push(FilePart { paths: std::mem::take(&mut paths), text: &diff[start..at] });
                 (start, hunks_seen) = (at, false);
             }
             if let Some(lengths) = text.strip_prefix("@@ -").and_then(hunk_lengths) {
@@ -51,7 +51,7 @@ pub(super) fn parts(diff: &str) -> Vec<Part<'_>> {
         at += line.len();
     }
     if start < at {
-        parts.push(Part { paths, text: &diff[start..] });
+        parts.push(FilePart { paths, text: &diff[start..] });
     }
     parts
 }

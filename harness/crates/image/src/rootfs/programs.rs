@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use xshell::{Shell, cmd};
 
-use super::apt::Deb;
-use super::error::ImageError;
-use super::store::{Product, Recipe, Store, Workshop};
-use super::watch::Watch;
+use crate::debian::apt::Deb;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
+use crate::store::{BuildDir, Product, Recipe, Store};
 use guest::Guest;
 use guest::Project;
 use vm::process::{self, LoggedCommand, run_logged};
@@ -19,16 +19,16 @@ const AGENT_FLAGS: [&str; 8] =
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// The static busybox out of its package, as a product whose only file is `busybox`.
-pub(super) fn busybox(
+pub(crate) fn busybox(
     store: &Store,
     guest: &Guest,
     deb: &Deb<'_>,
-    watch: &dyn Watch,
+    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let recipe = Recipe::new("busybox", guest.name.as_str()).with("package", deb.sha256());
-    store.product(&recipe, watch, |workshop| {
+    store.product(&recipe, progress, |build_dir| {
         let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-        let Workshop { out, scratch, log, .. } = workshop;
+        let BuildDir { out, scratch, log, .. } = build_dir;
         let file = deb.file()?;
         run_logged(
             LoggedCommand { command: cmd!(sh, "dpkg-deb -x {file} {scratch}"), log, timeout: LIMIT },
@@ -44,11 +44,11 @@ pub(super) fn busybox(
 }
 
 /// The agent, compiled for the guest, as a product whose only file is `init`.
-pub(super) fn agent(
+pub(crate) fn agent(
     store: &Store,
     project: &Project,
     guest: &Guest,
-    watch: &dyn Watch,
+    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
     let gcc = format!("{}gcc", guest.kernel.cross);
@@ -62,8 +62,8 @@ pub(super) fn agent(
         let path = project.path("guests/agent").join(file);
         recipe = recipe.with(file, fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?);
     }
-    store.product(&recipe, watch, |workshop| {
-        let Workshop { out, scratch, log, .. } = workshop;
+    store.product(&recipe, progress, |build_dir| {
+        let BuildDir { out, scratch, log, .. } = build_dir;
         // Compile what was hashed, not what the folder may hold by now.
         for file in AGENT_FILES {
             let path = scratch.join(file);

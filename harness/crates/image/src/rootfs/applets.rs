@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::error::ImageError;
+use crate::error::ImageError;
 use guest::Project;
 
 /// The list of them.
@@ -15,7 +15,7 @@ const TABLE: &[u8] = b"[\0[[\0";
 ///
 /// # Errors
 /// When the list cannot be read.
-pub(super) fn listed(project: &Project) -> Result<Vec<String>, ImageError> {
+pub(crate) fn listed(project: &Project) -> Result<Vec<String>, ImageError> {
     let text = fs::read_to_string(project.path(LIST)).map_err(|e| ImageError::file("read", LIST, e))?;
     let names = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(names.map(str::to_owned).collect())
@@ -26,7 +26,7 @@ pub(super) fn listed(project: &Project) -> Result<Vec<String>, ImageError> {
 ///
 /// # Errors
 /// When a name is missing, or there is no table of names.
-pub(super) fn check(names: &[String], busybox: &[u8]) -> Result<(), ImageError> {
+pub(crate) fn check(names: &[String], busybox: &[u8]) -> Result<(), ImageError> {
     let table = memchr::memmem::find(busybox, TABLE).map(|at| &busybox[at..]);
     let table = table.and_then(|rest| Some(&rest[..memchr::memmem::find(rest, b"\0\0")?]));
     let table = table.ok_or_else(|| {

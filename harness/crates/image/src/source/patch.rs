@@ -7,9 +7,9 @@ use camino::{Utf8Path, Utf8PathBuf};
 use xshell::{Shell, cmd};
 
 use super::diff;
-use super::error::ImageError;
-use super::store::Workshop;
 use crate::digest::text_digest;
+use crate::error::ImageError;
+use crate::store::BuildDir;
 use vm::process::{LoggedCommand, run_logged};
 
 /// A unified diff against the root of the kernel's source tree.
@@ -41,7 +41,7 @@ impl Patch {
 
     /// The part that touches files which `wanted` wants, by their paths below the source's root;
     /// `None` when there is no such part.
-    pub(super) fn part(&self, wanted: impl Fn(&Utf8Path) -> bool) -> Option<Patch> {
+    pub(crate) fn part(&self, wanted: impl Fn(&Utf8Path) -> bool) -> Option<Patch> {
         let parts = diff::parts(&self.text);
         let parts = parts.iter().filter(|part| part.paths.iter().any(|path| wanted(path)));
         let text: String = parts.map(|part| part.text).collect();
@@ -52,14 +52,14 @@ impl Patch {
     ///
     /// # Errors
     /// When it does not apply, with what patch(1) says.
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         sh: &Shell,
-        workshop: &Workshop<'_>,
+        build_dir: &BuildDir<'_>,
         tree: &Utf8Path,
     ) -> Result<(), ImageError> {
-        let Workshop { log, label, watch, scratch, .. } = workshop;
-        watch.line(label, &format!("applying {}", self.path));
+        let BuildDir { log, label, progress, scratch, .. } = build_dir;
+        progress.line(label, &format!("applying {}", self.path));
         let file = scratch.join("change.patch");
         fs::write(&file, &self.text).map_err(|e| ImageError::file("write", &file, e))?;
         let command = cmd!(sh, "patch --batch --forward --fuzz=0 -p1 --directory {tree} --input {file}");

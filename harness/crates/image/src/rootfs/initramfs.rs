@@ -7,12 +7,12 @@ use camino::Utf8Path;
 use cpio::newc::{Builder, trailer};
 
 use super::applets;
-use super::error::ImageError;
-use super::kernel::Kernel;
-use super::modules::{BuiltModule, dependencies};
-use super::perf::Perf;
-use super::store::{Product, Recipe, Store};
-use super::watch::Watch;
+use crate::error::ImageError;
+use crate::kernel::BuiltKernel;
+use crate::modules::{BuiltModule, dependencies};
+use crate::perf::Perf;
+use crate::progress::ProgressSink;
+use crate::store::{Product, Recipe, Store};
 use guest::Guest;
 use guest::Project;
 
@@ -23,26 +23,26 @@ const DEPENDENCIES: &str = "modules.dep";
 const FOLDERS: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
 
 /// What an archive is made of.
-pub(super) struct Contents<'c> {
+pub(crate) struct Contents<'c> {
     /// The kernel that it is for.
-    pub(super) kernel: &'c Kernel,
+    pub(crate) kernel: &'c BuiltKernel,
     /// The kernel's modules.
-    pub(super) modules: &'c [BuiltModule],
+    pub(crate) modules: &'c [BuiltModule],
     /// The userland.
-    pub(super) busybox: &'c Product,
+    pub(crate) busybox: &'c Product,
     /// The agent.
-    pub(super) agent: &'c Product,
+    pub(crate) agent: &'c Product,
     /// perf, for the archive of trials that need it: others boot faster without.
-    pub(super) perf: Option<&'c Perf>,
+    pub(crate) perf: Option<&'c Perf>,
 }
 
 /// The archive as a product whose only file is `initramfs.cpio`.
-pub(super) fn build(
+pub(crate) fn build(
     store: &Store,
     project: &Project,
     guest: &Guest,
     contents: &Contents<'_>,
-    watch: &dyn Watch,
+    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let Contents { kernel, modules, busybox, agent, perf } = contents;
     let applets = applets::listed(project)?;
@@ -61,8 +61,8 @@ pub(super) fn build(
         Some(perf) => recipe.with("perf", perf.sha256()),
         None => recipe,
     };
-    store.product(&recipe, watch, |workshop| {
-        let mut archive = Archive::new();
+    store.product(&recipe, progress, |build_dir| {
+        let mut archive = CpioArchive::new();
         for folder in FOLDERS {
             archive.folder(folder)?;
         }
@@ -85,7 +85,7 @@ pub(super) fn build(
         let path = folder.join(DEPENDENCIES);
         archive.folders_above(&path)?;
         archive.file(path.as_str(), 0o644, dependencies.as_bytes())?;
-        let path = workshop.out.join("initramfs.cpio");
+        let path = build_dir.out.join("initramfs.cpio");
         fs::write(&path, archive.finish()?).map_err(|e| ImageError::file("write", path, e))
     })
 }
@@ -95,15 +95,15 @@ fn read(path: &Utf8Path) -> Result<Vec<u8>, ImageError> {
 }
 
 /// A cpio archive in the making. Numbers of inodes follow the order of entries, and all times are 0.
-struct Archive {
+struct CpioArchive {
     bytes: Vec<u8>,
     next_inode: u32,
     folders: Vec<String>,
 }
 
-impl Archive {
-    fn new() -> Archive {
-        Archive { bytes: Vec::new(), next_inode: 1, folders: Vec::new() }
+impl CpioArchive {
+    fn new() -> CpioArchive {
+        CpioArchive { bytes: Vec::new(), next_inode: 1, folders: Vec::new() }
     }
 
     fn entry(&mut self, name: &str, mode: u32, links: u32, data: &[u8]) -> Result<(), ImageError> {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_archive_reads_back() {
-        let mut archive = Archive::new();
+        let mut archive = CpioArchive::new();
         archive.folder("bin").expect("added");
         archive.folders_above(Utf8Path::new("bin/a/b/file")).expect("added");
         archive.file("bin/a/b/file", 0o755, b"text").expect("added");
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_same_entries_are_the_same_bytes() {
         let make = || {
-            let mut archive = Archive::new();
+            let mut archive = CpioArchive::new();
             archive.folder("bin").expect("added");
             archive.file("bin/a", 0o755, b"text").expect("added");
             archive.finish().expect("finished")

@@ -14,18 +14,18 @@ const PRODUCTS: [&str; 9] = [".o", ".ko", ".mod", ".mod.c", ".cmd", ".order", ".
 const FILES_MAX: usize = 5000;
 
 /// A folder of source: its files and a digest of all of them.
-pub(super) struct Folder {
+pub(super) struct SourceDir {
     dir: Utf8PathBuf,
     files: Vec<Utf8PathBuf>,
     digest: Digest,
 }
 
-impl Folder {
+impl SourceDir {
     /// Read it. Hidden files, and what a build has left in it, do not count.
     ///
     /// # Errors
     /// When a file cannot be read, or there are too many.
-    pub(super) fn read(dir: &Utf8Path) -> Result<Folder, ImageError> {
+    pub(super) fn read(dir: &Utf8Path) -> Result<SourceDir, ImageError> {
         let mut files = Vec::new();
         collect(dir, Utf8Path::new(""), &mut files)?;
         files.sort();
@@ -35,7 +35,7 @@ impl Folder {
             let digest = file_digest(&path).map_err(|e| ImageError::file("read", path, e))?;
             text.push_str(&format!("{} {file}\n", digest.as_str()));
         }
-        Ok(Folder { dir: dir.to_owned(), files, digest: text_digest(&text) })
+        Ok(SourceDir { dir: dir.to_owned(), files, digest: text_digest(&text) })
     }
 
     /// Its name, for people.
@@ -102,7 +102,7 @@ mod tests {
         write("Kbuild", "obj-m += a.o\n");
         write("include/a.h", "1");
         write("a.c", "1");
-        let digest = || Folder::read(dir).expect("read").digest().clone();
+        let digest = || SourceDir::read(dir).expect("read").digest().clone();
         let first = digest();
         for left in ["a.o", ".a.o.cmd", "a.mod.c", "Module.symvers", "a.ko", ".git/HEAD"] {
             write(left, "x");
@@ -111,7 +111,7 @@ mod tests {
         write("include/a.h", "2");
         assert_ne!(digest(), first);
         let to = dir.join(".copy");
-        Folder::read(dir).expect("read").copy(&to).expect("copied");
-        assert_eq!(Folder::read(&to).expect("read").digest(), &digest());
+        SourceDir::read(dir).expect("read").copy(&to).expect("copied");
+        assert_eq!(SourceDir::read(&to).expect("read").digest(), &digest());
     }
 }

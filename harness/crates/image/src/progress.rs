@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Hears of a build's progress. Steps of several threads may overlap.
-pub trait Watch: Sync {
+pub trait ProgressSink: Sync {
     /// A step has begun.
     fn begin(&self, step: &str);
     /// The step printed a line of output.
@@ -18,7 +18,7 @@ pub trait Watch: Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
-impl Watch for Silent {
+impl ProgressSink for Silent {
     fn begin(&self, _: &str) {}
     fn line(&self, _: &str, _: &str) {}
     fn end(&self, _: &str, _: bool, _: Duration) {}

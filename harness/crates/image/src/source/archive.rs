@@ -6,33 +6,33 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use xshell::{Shell, cmd};
 
-use super::apt::Deb;
-use super::error::ImageError;
-use super::store::{Workshop, make_dir};
+use crate::debian::apt::Deb;
+use crate::error::ImageError;
+use crate::store::{BuildDir, make_dir};
 use vm::process::{LoggedCommand, run_logged};
 
-/// The packed source in the workshop's scratch folder. All that it holds is below one folder.
-pub(super) struct Archive<'w> {
+/// The packed source in the build_dir's scratch folder. All that it holds is below one folder.
+pub(crate) struct SourceArchive<'w> {
     path: Utf8PathBuf,
     sh: &'w Shell,
-    workshop: &'w Workshop<'w>,
+    build_dir: &'w BuildDir<'w>,
 }
 
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-impl<'w> Archive<'w> {
+impl<'w> SourceArchive<'w> {
     /// Take the archive out of the package `source`.
     ///
     /// # Errors
     /// When the package cannot be had, or holds no kernel source.
-    pub(super) fn open(
+    pub(crate) fn open(
         sh: &'w Shell,
-        workshop: &'w Workshop<'w>,
+        build_dir: &'w BuildDir<'w>,
         source: &Deb<'_>,
-    ) -> Result<Archive<'w>, ImageError> {
-        let Workshop { scratch, log, label, watch, .. } = workshop;
+    ) -> Result<SourceArchive<'w>, ImageError> {
+        let BuildDir { scratch, log, label, progress, .. } = build_dir;
         let deb = source.file()?;
-        watch.line(label, "unpacking the source");
+        progress.line(label, "unpacking the source");
         let command = cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb");
         run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
         let folder = scratch.join("deb/usr/src");
@@ -43,36 +43,36 @@ impl<'w> Archive<'w> {
             .find(|e| e.file_name().ends_with(".tar.xz") && e.file_name().starts_with("linux-source"))
             .ok_or_else(|| ImageError::Other(format!("{deb} holds no usr/src/linux-source-*.tar.xz")))?
             .into_path();
-        Ok(Archive { path, sh, workshop })
+        Ok(SourceArchive { path, sh, build_dir })
     }
 
     /// Unpack everything into the folder `linux` of the scratch folder.
-    pub(super) fn unpack(&self) -> Result<Utf8PathBuf, ImageError> {
+    pub(crate) fn unpack(&self) -> Result<Utf8PathBuf, ImageError> {
         self.extract(&[])
     }
 
     /// Unpack what these paths below the source's root name, folders with all that is in them, into
     /// the folder `linux` of the scratch folder. `*` stands for any part of a name.
-    pub(super) fn unpack_only(&self, paths: &[&str]) -> Result<Utf8PathBuf, ImageError> {
+    pub(crate) fn unpack_only(&self, paths: &[&str]) -> Result<Utf8PathBuf, ImageError> {
         let mut words = vec!["--wildcards".to_owned(), "--no-wildcards-match-slash".to_owned()];
         words.extend(paths.iter().map(|path| format!("linux-source-*/{path}")));
         self.extract(&words)
     }
 
     /// Remove the archive, to have its room.
-    pub(super) fn remove(self) -> Result<(), ImageError> {
+    pub(crate) fn remove(self) -> Result<(), ImageError> {
         fs::remove_file(&self.path).map_err(|e| ImageError::file("remove", &self.path, e))
     }
 
     fn extract(&self, more: &[String]) -> Result<Utf8PathBuf, ImageError> {
-        let Archive { path, sh, workshop } = self;
-        let tree = workshop.scratch.join("linux");
+        let SourceArchive { path, sh, build_dir } = self;
+        let tree = build_dir.scratch.join("linux");
         make_dir(&tree)?;
         // xz(1) on all CPUs: what tar itself calls uses one.
         let xz = "--use-compress-program=xz --threads=0";
         let command =
             cmd!(sh, "tar --extract {xz} --file {path} --directory {tree} --strip-components 1 {more...}");
-        run_logged(LoggedCommand { command, log: &workshop.log, timeout: LIMIT }, |_| ())?;
+        run_logged(LoggedCommand { command, log: &build_dir.log, timeout: LIMIT }, |_| ())?;
         Ok(tree)
     }
 }

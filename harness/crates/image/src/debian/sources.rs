@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime};
 use camino::Utf8PathBuf;
 use serde::{Deserialize, Serialize};
 
-use super::apt::{self, Apt, Candidate};
-use super::error::ImageError;
-use super::store::Store;
-use super::watch::Watch;
+use crate::debian::apt::{self, Apt, Candidate};
 use crate::digest::text_digest;
+use crate::error::ImageError;
+use crate::progress::ProgressSink;
+use crate::store::Store;
 use diagnostic::Diagnostic;
 use guest::Project;
 use yaml::{Document, Reader};
@@ -138,7 +138,7 @@ impl Sources {
         file: &SourcesFile,
         archs: &[String],
         refresh: Refresh,
-        watch: &dyn Watch,
+        progress: &dyn ProgressSink,
     ) -> Result<Sources, ImageError> {
         let key = text_digest(&format!("{file:?} {archs:?}"));
         let path = store.root().join("sources").join(format!("{}.json", key.short()));
@@ -150,16 +150,16 @@ impl Sources {
         }
         let step = "package versions";
         let start = std::time::Instant::now();
-        watch.begin(step);
-        let found = Sources::find(store, file, archs, watch);
-        watch.end(step, found.is_ok(), start.elapsed());
+        progress.begin(step);
+        let found = Sources::find(store, file, archs, progress);
+        progress.end(step, found.is_ok(), start.elapsed());
         match (found, known) {
             (Ok(sources), _) => {
                 sources.keep(&path)?;
                 Ok(sources)
             }
             (Err(error), Some((sources, age))) if refresh == Refresh::WhenOld && !error.is_interrupt() => {
-                watch.notice(&format!(
+                progress.notice(&format!(
                     "warning: using package versions found {} days ago: {error}",
                     age.as_secs() / (24 * 3600)
                 ));
@@ -173,11 +173,11 @@ impl Sources {
         store: &Store,
         file: &SourcesFile,
         archs: &[String],
-        watch: &dyn Watch,
+        progress: &dyn ProgressSink,
     ) -> Result<Sources, ImageError> {
         let mut reasons = Vec::new();
         for suite in &file.suites {
-            let apt = Apt::open(store, suite, archs, watch)?;
+            let apt = Apt::open(store, suite, archs, progress)?;
             apt.update()?;
             let meta = apt.candidate(&file.kernel_package, "amd64")?;
             let Some(package) = newest_source(&meta.depends, &file.kernel_package) else {
@@ -196,7 +196,7 @@ impl Sources {
             let busybox: Vec<(&str, &str)> =
                 archs.iter().map(|arch| (file.busybox_package.as_str(), arch.as_str())).collect();
             let busybox = apt.candidates(&busybox)?;
-            let perf = Libraries::find(store, file, archs, watch)?;
+            let perf = Libraries::find(store, file, archs, progress)?;
             return Ok(Sources { suite: suite.clone(), kernel, busybox, perf });
         }
         Err(ImageError::Other(format!("no suite of {FILE} will do: {}", reasons.join("; "))))
@@ -225,10 +225,10 @@ impl Libraries {
         store: &Store,
         file: &SourcesFile,
         archs: &[String],
-        watch: &dyn Watch,
+        progress: &dyn ProgressSink,
     ) -> Result<Libraries, ImageError> {
         let suite = apt::host_suite()?;
-        let apt = Apt::open(store, &suite, archs, watch)?;
+        let apt = Apt::open(store, &suite, archs, progress)?;
         apt.update()?;
         let wanted: Vec<(&str, &str)> = archs
             .iter()
