@@ -3,7 +3,7 @@
 use camino::Utf8Path;
 use dtl::{read_dump, read_script};
 use golden::{Bindings, Comparison, Edit, Facts, Golden, HEADER, Pattern, compare, split_lines};
-use kmod::{Module, describe, disagreements, missing_definitions, read_formats};
+use kmod::{Module, describe, format_violations, missing_definitions, read_formats};
 use formats::{Format, Piece};
 
 /// A tokeniser's promises: pieces add up to the line, and rules can be checked on any capture.
@@ -129,6 +129,6 @@ pub fn module(data: &[u8]) {
     describe(&module);
     missing_definitions(&String::from_utf8_lossy(source), &module);
     if let Ok(formats) = formats {
-        disagreements(&module, &formats);
+        format_violations(&module, &formats);
     }
 }

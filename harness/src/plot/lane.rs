@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use dtl::Record;
+use dtl::DispatchSample;
 
 /// Nanoseconds since boot. They are signed and wide, as a wait may have begun before the boot.
 pub(super) type Ns = i128;
@@ -35,7 +35,7 @@ impl Part {
 /// An entry of the log on its lane.
 #[derive(Debug)]
 pub(super) struct Entry<'r> {
-    pub(super) record: &'r Record,
+    pub(super) record: &'r DispatchSample,
     /// When it was dispatched.
     pub(super) at: Ns,
     /// The waits as logged, in order of time, in nanoseconds.
@@ -91,15 +91,15 @@ impl Lane<'_> {
 }
 
 /// One lane for each CPU that has entries, by its number; last those without one.
-pub(super) fn lanes<'r>(records: &'r [Record], frequency: u64) -> Vec<Lane<'r>> {
-    let mut by_cpu: BTreeMap<(bool, Option<u32>), Vec<&Record>> = BTreeMap::new();
+pub(super) fn lanes<'r>(records: &'r [DispatchSample], frequency: u64) -> Vec<Lane<'r>> {
+    let mut by_cpu: BTreeMap<(bool, Option<u32>), Vec<&DispatchSample>> = BTreeMap::new();
     for record in records {
         by_cpu.entry((record.cpu.is_none(), record.cpu)).or_default().push(record);
     }
-    let lane = |((_, cpu), mut records): ((bool, Option<u32>), Vec<&'r Record>)| {
+    let lane = |((_, cpu), mut records): ((bool, Option<u32>), Vec<&'r DispatchSample>)| {
         records.sort_by_key(|record| record.time_ns);
         let mut previous = None;
-        let entry = |record: &'r Record| {
+        let entry = |record: &'r DispatchSample| {
             let waits = record.waits().map(|ticks| nanoseconds(ticks, frequency));
             let at = Ns::from(record.time_ns);
             Entry { record, at, waits, previous: previous.replace(at) }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn lanes_are_in_order_and_so_are_their_entries() {
-        let nowhere = Record { cpu: None, ..record(0, 3, [0; 3]) };
+        let nowhere = DispatchSample { cpu: None, ..record(0, 3, [0; 3]) };
         let records = [nowhere, record(10, 9, [0; 3]), record(10, 8, [0; 3]), record(2, 7, [0; 3])];
         let lanes = lanes(&records, 1);
         let names: Vec<_> = lanes.iter().map(Lane::name).collect();

@@ -4,20 +4,20 @@ use proptest::prelude::*;
 
 use super::render;
 use super::testing::record;
-use dtl::{Record, read_script};
+use dtl::{DispatchSample, read_script};
 
 fn reason() -> impl Strategy<Value = String> {
     let known = ["H_PROD", "decrementer interrupt", "unused", "H_CEDE"].map(str::to_owned);
     prop_oneof![3 => prop::sample::select(known.to_vec()), 1 => any::<String>()]
 }
 
-fn records() -> impl Strategy<Value = Vec<Record>> {
+fn records() -> impl Strategy<Value = Vec<DispatchSample>> {
     let cpu = prop_oneof![4 => (0u32..3).prop_map(Some), 1 => any::<Option<u32>>()];
     let time = prop_oneof![4 => 1_000_000_000u64..1_000_100_000, 1 => any::<u64>()];
     let wait = || prop_oneof![2 => 0u32..9000, 1 => any::<u32>()];
     let place = (any::<Option<u64>>(), any::<Option<String>>(), any::<Option<u16>>());
     let one = (cpu, time, [wait(), wait(), wait()], reason(), reason(), place).prop_map(
-        |(cpu, time_ns, waits, dispatch, preempt, (address, symbol, processor))| Record {
+        |(cpu, time_ns, waits, dispatch, preempt, (address, symbol, processor))| DispatchSample {
             cpu,
             dispatch,
             preempt,

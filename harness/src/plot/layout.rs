@@ -207,10 +207,10 @@ mod tests {
     use super::*;
     use crate::plot::lane::lanes;
     use crate::plot::testing::record;
-    use dtl::Record;
+    use dtl::DispatchSample;
 
     /// Looks at the one track of a window in which a nanosecond is a pixel.
-    fn on_track(records: &[Record], from: Ns, look: impl FnOnce(&Track<'_>)) {
+    fn on_track(records: &[DispatchSample], from: Ns, look: impl FnOnce(&Track<'_>)) {
         let lanes = lanes(records, 1_000_000_000);
         let window = Window { from, to: from + Ns::from(WIDTH) };
         look(&rows(&lanes, &[window])[0].tracks[0]);

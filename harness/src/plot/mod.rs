@@ -19,7 +19,7 @@ mod laws;
 #[cfg(test)]
 mod testing;
 
-use dtl::Record;
+use dtl::DispatchSample;
 
 /// How fast the timebase of a POWER machine runs, in Hz (PAPR; QEMU's pseries too).
 pub const FREQUENCY: u64 = 512_000_000;
@@ -28,7 +28,7 @@ pub const FREQUENCY: u64 = 512_000_000;
 ///
 /// `title` stands at its head, and `frequency` is the timebase's, in Hz (0 counts as 1): waits are
 /// in its ticks. Without records there is only the head.
-pub fn render(records: &[Record], title: &str, frequency: u64) -> String {
+pub fn render(records: &[DispatchSample], title: &str, frequency: u64) -> String {
     let lanes = lane::lanes(records, frequency.max(1));
     let windows = window::windows(&lanes);
     let rows = layout::rows(&lanes, &windows);

@@ -1,11 +1,11 @@
 //! Records for tests.
 
-use dtl::Record;
+use dtl::DispatchSample;
 
 /// A record with these waits, in ticks and in order of time.
-pub(super) fn record(cpu: u32, time_ns: u64, waits: [u32; 3]) -> Record {
+pub(super) fn record(cpu: u32, time_ns: u64, waits: [u32; 3]) -> DispatchSample {
     let [waiting_to_ready, ready_to_enqueue, enqueue_to_dispatch] = waits;
-    Record {
+    DispatchSample {
         cpu: Some(cpu),
         time_ns,
         timebase: 7,

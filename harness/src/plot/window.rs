@@ -120,9 +120,9 @@ mod tests {
     use super::*;
     use crate::plot::lane::lanes;
     use crate::plot::testing::record;
-    use dtl::Record;
+    use dtl::DispatchSample;
 
-    fn of(records: &[Record]) -> Vec<Window> {
+    fn of(records: &[DispatchSample]) -> Vec<Window> {
         windows(&lanes(records, 1_000_000_000))
     }
 

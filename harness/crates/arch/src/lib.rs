@@ -10,7 +10,7 @@ use std::fmt;
 
 /// An architecture: a row of [`ALL`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct ArchRow {
     /// The name that guest files and goldens use, such as `ppc64le`.
     pub name: &'static str,
     /// `e_machine` in the ELF header of its kernels, modules and programs (elf.h).
@@ -33,15 +33,15 @@ pub enum ByteOrder {
 }
 
 /// All architectures, in the order of their names.
-pub static ALL: [Row; 2] = [
-    Row {
+pub static ALL: [ArchRow; 2] = [
+    ArchRow {
         name: "ppc64le",
         elf_machine: 21, // EM_PPC64
         byte_order: ByteOrder::Little,
         word_bits: 64,
         is_host: cfg!(all(target_arch = "powerpc64", target_endian = "little")),
     },
-    Row {
+    ArchRow {
         name: "x86_64",
         elf_machine: 62, // EM_X86_64
         byte_order: ByteOrder::Little,
@@ -52,7 +52,7 @@ pub static ALL: [Row; 2] = [
 
 /// An architecture that goldtrace knows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Arch(&'static Row);
+pub struct Arch(&'static ArchRow);
 
 impl Arch {
     /// The architecture of this name; `None` for one that is not in the list.
@@ -77,9 +77,9 @@ impl Arch {
 }
 
 impl std::ops::Deref for Arch {
-    type Target = Row;
+    type Target = ArchRow;
 
-    fn deref(&self) -> &Row {
+    fn deref(&self) -> &ArchRow {
         self.0
     }
 }

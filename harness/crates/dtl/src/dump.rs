@@ -7,7 +7,7 @@
 
 use super::fields::{ReadError, reason, waits};
 use formats::cursor::{Cursor, is_hex};
-use formats::dispatch_log::Entry;
+use formats::dispatch_log::DumpLine;
 use formats::number;
 use formats::perf_dump;
 
@@ -64,14 +64,14 @@ pub fn read_dump(text: &[u8]) -> Result<Vec<AuxRecord>, ReadError> {
     for (at, line) in text.split(|b| *b == b'\n').enumerate().map(|(at, line)| (at + 1, line)) {
         let error =
             |what: String| ReadError { line: at, what, text: String::from_utf8_lossy(line).into_owned() };
-        if let Some(record) = perf_dump::Record::read(line) {
+        if let Some(record) = perf_dump::DumpRecord::read(line) {
             open = record.name == b"AUXTRACE";
             if open {
                 let read = aux_record(Cursor::new(line, record.text), at);
                 let expected = "expected ` size: BYTES  offset: BYTES  ref: N  idx: N  tid: N  cpu: N`";
                 found.push(read.ok_or_else(|| error(expected.to_owned()))?);
             }
-        } else if let Some(entry) = Entry::read(line).filter(|_| open) {
+        } else if let Some(entry) = DumpLine::read(line).filter(|_| open) {
             let entry = dump_entry(Cursor::new(line, entry.text), entry.offset).map_err(error)?;
             found.last_mut().expect("a record is open").entries.push(entry);
         }

@@ -9,7 +9,7 @@ pub const UNREAD_MAX: u64 = SLOTS - 1;
 
 /// An entry. In memory all its fields are big-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct LogEntry {
     /// Code of the [dispatch reason](super::reason::DISPATCH).
     pub dispatch: u8,
     /// Code of the [preempt reason](super::reason::PREEMPT).
@@ -32,7 +32,7 @@ pub struct Entry {
     pub srr1: u64,
 }
 
-impl Entry {
+impl LogEntry {
     /// The entry as it stands in the log.
     pub fn encode(&self) -> [u8; ENTRY_SIZE] {
         let mut bytes = [0; ENTRY_SIZE];
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_big_endian_and_in_papr_order() {
-        let entry = Entry {
+        let entry = LogEntry {
             dispatch: 3,
             preempt: 2,
             processor: 0x0102,

@@ -8,10 +8,10 @@ use std::fmt;
 
 use super::clock::shown;
 use super::dump::{AuxRecord, DumpEntry, read_dump};
-use super::entry::Entry;
+use super::entry::LogEntry;
 use super::fields::ReadError;
 use super::reason::{DISPATCH, PREEMPT};
-use super::record::{Record, read_script};
+use super::record::{DispatchSample, read_script};
 use super::written::Written;
 use formats::{Format, Violation};
 
@@ -62,7 +62,7 @@ fn dump(written: &Written, capture: &[u8]) -> Result<Vec<Violation>, ReadError> 
 fn differences(
     written: &Written,
     found: &BTreeMap<u32, Vec<(usize, Shown)>>,
-    expected: impl Fn(&Entry) -> Shown,
+    expected: impl Fn(&LogEntry) -> Shown,
 ) -> Vec<Violation> {
     let mut cpus: Vec<u32> = written.read.keys().chain(found.keys()).copied().collect();
     cpus.sort_unstable();
@@ -115,7 +115,7 @@ struct At {
 }
 
 impl Shown {
-    fn of_entry(written: &Written, entry: &Entry) -> Shown {
+    fn of_entry(written: &Written, entry: &LogEntry) -> Shown {
         let name = |names: &[&str], code: u8| {
             names.get(usize::from(code)).map_or_else(|| format!("unknown({code})"), |name| (*name).to_owned())
         };
@@ -132,7 +132,7 @@ impl Shown {
         }
     }
 
-    fn of_record(record: &Record) -> Shown {
+    fn of_record(record: &DispatchSample) -> Shown {
         Shown {
             dispatch: record.dispatch.clone(),
             preempt: record.preempt.clone(),
@@ -174,8 +174,8 @@ mod tests {
                         . ... VPA DTL PMU data: size 96 bytes, entries is 2\n.  00000000: boot_tb: 0, tb_freq: 512000000\n\
                         .  00000030: dispatch_reason:H_PROD, preempt_reason:H_CEDE, enqueue_to_dispatch_time:5, ready_to_enqueue_time:6, waiting_to_ready_time:7\n";
 
-    fn entry() -> Entry {
-        Entry {
+    fn entry() -> LogEntry {
+        LogEntry {
             dispatch: 2,
             preempt: 2,
             processor: 3,
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    fn messages(entries: &[Entry], format: Format, capture: &str) -> Vec<String> {
+    fn messages(entries: &[LogEntry], format: Format, capture: &str) -> Vec<String> {
         let written = Written {
             clock: Clock::new(0, 512_000_000, 0),
             read: BTreeMap::from([(0, entries.to_vec())]),
@@ -206,8 +206,8 @@ mod tests {
             assert_eq!(messages(&[entry()], format, capture), Vec::<String>::new());
             assert_eq!(messages(&[], format, capture).len(), 1);
             assert_eq!(messages(&[entry(), entry()], format, capture).len(), 1);
-            assert_eq!(messages(&[Entry { waiting_to_ready: 8, ..entry() }], format, capture).len(), 1);
-            assert_eq!(messages(&[Entry { dispatch: 200, ..entry() }], format, capture).len(), 1);
+            assert_eq!(messages(&[LogEntry { waiting_to_ready: 8, ..entry() }], format, capture).len(), 1);
+            assert_eq!(messages(&[LogEntry { dispatch: 200, ..entry() }], format, capture).len(), 1);
         }
         assert_eq!(messages(&[], Format::Plain, SCRIPT), Vec::<String>::new());
     }
@@ -215,15 +215,15 @@ mod tests {
     #[test]
     fn each_field_of_a_sample_counts() {
         let wrong = [
-            Entry { timebase: 1_024_005_121, ..entry() },
-            Entry { processor: 4, ..entry() },
-            Entry { srr0: 0, ..entry() },
-            Entry { preempt: 0, ..entry() },
+            LogEntry { timebase: 1_024_005_121, ..entry() },
+            LogEntry { processor: 4, ..entry() },
+            LogEntry { srr0: 0, ..entry() },
+            LogEntry { preempt: 0, ..entry() },
         ];
         for entry in wrong {
             assert_eq!(messages(&[entry], Format::PerfScript, SCRIPT).len(), 1, "{entry:?}");
         }
-        let found = messages(&[Entry { waiting_to_ready: 8, ..entry() }], Format::PerfScript, SCRIPT);
+        let found = messages(&[LogEntry { waiting_to_ready: 8, ..entry() }], Format::PerfScript, SCRIPT);
         assert_eq!(
             found,
             [

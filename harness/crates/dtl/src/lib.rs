@@ -1,6 +1,6 @@
 //! The dispatch trace log of pseries guests, as data.
 //!
-//! [`Plan`] says which entries are to be written and when, [`Entry`] is one as it stands in memory, [`Written`] is
+//! [`LogPlan`] says which entries are to be written and when, [`LogEntry`] is one as it stands in memory, [`Written`] is
 //! what the guest was given, [`read_script`] and [`read_dump`] read what perf prints of a log, and [`violations`]
 //! compares the two.
 //!
@@ -21,10 +21,10 @@ mod written;
 
 pub use clock::{Clock, perf_time, shown};
 pub use dump::{AuxRecord, DumpEntry, read_dump};
-pub use entry::{ENTRY_SIZE, Entry, SLOTS, UNREAD_MAX};
+pub use entry::{ENTRY_SIZE, LogEntry, SLOTS, UNREAD_MAX};
 pub use expect::violations;
 pub use fields::ReadError;
-pub use plan::{Address, Burst, Item, Plan, PlannedEntry, When};
-pub use record::{Record, read_script};
+pub use plan::{Address, Burst, LogAction, LogPlan, PlannedEntry, When};
+pub use record::{DispatchSample, read_script};
 pub use symbols::{NoSymbol, Symbols};
 pub use written::Written;

@@ -4,23 +4,23 @@ use super::entry::UNREAD_MAX;
 
 /// What is written during one recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct LogPlan {
     /// What is done, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<LogAction>,
     /// The recording ends without waiting until the guest has read what was written last.
     pub leaves_unread: bool,
 }
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum LogAction {
     /// Write entries of one processor and publish them at once.
-    Burst(Burst),
+    Write(Burst),
     /// Wait until the guest has read all that was written.
-    Poll,
+    WaitDrained,
     /// Wait until the command has printed something. perf starts its workload when all events are on;
     /// the log is known to be on before the others, as perf enables the event with the AUX area first.
-    Output,
+    WaitOutput,
 }
 
 /// Entries that are published at once.
@@ -86,15 +86,15 @@ pub enum Address {
     },
 }
 
-impl Plan {
+impl LogPlan {
     /// All that decides what is written, as text: for telling whether a plan has changed.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for item in &self.items {
             match item {
-                Item::Burst(burst) => text.push_str(&format!("log {} {:?}\n", burst.cpu, burst.entries)),
-                Item::Poll => text.push_str("poll\n"),
-                Item::Output => text.push_str("output\n"),
+                LogAction::Write(burst) => text.push_str(&format!("log {} {:?}\n", burst.cpu, burst.entries)),
+                LogAction::WaitDrained => text.push_str("poll\n"),
+                LogAction::WaitOutput => text.push_str("output\n"),
             }
         }
         text + if self.leaves_unread { "end unread\n" } else { "" }
@@ -110,8 +110,8 @@ impl Plan {
 
     fn bursts(&self) -> impl Iterator<Item = &Burst> {
         self.items.iter().filter_map(|item| match item {
-            Item::Burst(burst) => Some(burst),
-            Item::Poll | Item::Output => None,
+            LogAction::Write(burst) => Some(burst),
+            LogAction::WaitDrained | LogAction::WaitOutput => None,
         })
     }
 
@@ -119,10 +119,10 @@ impl Plan {
     /// alone: what is lost would then depend on when the kernel looks.
     pub fn ambiguous(&self) -> Option<&Burst> {
         self.cpus().into_iter().find_map(|cpu| {
-            self.items.split(|item| *item == Item::Poll).find_map(|between| {
+            self.items.split(|item| *item == LogAction::WaitDrained).find_map(|between| {
                 let mut unread = 0;
                 between.iter().find_map(|item| {
-                    let Item::Burst(burst) = item else { return None };
+                    let LogAction::Write(burst) = item else { return None };
                     if burst.cpu != cpu {
                         return None;
                     }
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn only_a_burst_by_itself_may_overflow_the_log() {
-        let ambiguous = |items: Vec<Item>| {
-            let plan = Plan { items, leaves_unread: false };
+        let ambiguous = |items: Vec<LogAction>| {
+            let plan = LogPlan { items, leaves_unread: false };
             plan.ambiguous().map(|burst| burst.entries.len())
         };
         assert_eq!(ambiguous(vec![burst(0, 200)]), None);
         assert_eq!(ambiguous(vec![burst(0, 42), burst(1, 84), burst(0, 42)]), None);
         assert_eq!(ambiguous(vec![burst(0, 42), burst(0, 43)]), Some(43));
-        assert_eq!(ambiguous(vec![burst(0, 42), Item::Poll, burst(0, 43)]), None);
+        assert_eq!(ambiguous(vec![burst(0, 42), LogAction::WaitDrained, burst(0, 43)]), None);
         assert_eq!(ambiguous(vec![burst(0, 200), burst(1, 1), burst(0, 1)]), Some(1));
     }
 }

@@ -38,7 +38,7 @@ pub fn code(names: &[&str], name: &str) -> Option<u8> {
 /// A class of entries, as the bit of the log's enable mask that asks for it (PAPR, "Dispatch Trace
 /// Log Enable Mask"; `DTL_CEDE`, `DTL_PREEMPT` and `DTL_FAULT` in arch/powerpc/perf/vpa-dtl.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum EntryClass {
     /// Waits that the guest asked for.
     Cede,
     /// The hypervisor took the processor away.
@@ -47,23 +47,23 @@ pub enum Class {
     Fault,
 }
 
-impl Class {
+impl EntryClass {
     /// Its bit in the mask.
     pub fn bit(self) -> u8 {
         match self {
-            Class::Cede => 1,
-            Class::Preempt => 2,
-            Class::Fault => 4,
+            EntryClass::Cede => 1,
+            EntryClass::Preempt => 2,
+            EntryClass::Fault => 4,
         }
     }
 
     /// The class of an entry with this preempt reason. What the reason's name does not tell (an
     /// entry without one, hypervisor's own events, codes that are not known) counts as preempted.
-    pub fn of(preempt: u8) -> Class {
+    pub fn of(preempt: u8) -> EntryClass {
         match preempt {
-            2 | 3 | 7 => Class::Cede,
-            5 | 6 => Class::Fault,
-            _ => Class::Preempt,
+            2 | 3 | 7 => EntryClass::Cede,
+            5 | 6 => EntryClass::Fault,
+            _ => EntryClass::Preempt,
         }
     }
 }
@@ -78,8 +78,8 @@ mod tests {
         assert_eq!(code(&DISPATCH, "firmware_internal_event"), Some(1));
         assert_eq!(code(&PREEMPT, "H_CEDE"), Some(2));
         assert_eq!(code(&PREEMPT, "h_cede"), None);
-        assert_eq!((Class::of(2), Class::of(6), Class::of(4), Class::of(200)), {
-            (Class::Cede, Class::Fault, Class::Preempt, Class::Preempt)
+        assert_eq!((EntryClass::of(2), EntryClass::of(6), EntryClass::of(4), EntryClass::of(200)), {
+            (EntryClass::Cede, EntryClass::Fault, EntryClass::Preempt, EntryClass::Preempt)
         });
     }
 }

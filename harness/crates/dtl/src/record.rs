@@ -10,7 +10,7 @@ use memchr::memmem;
 use super::fields::{ReadError, comma, is_blank, reason, waits};
 use formats::cursor::{Cursor, is_hex};
 use formats::number;
-use formats::perf_script::Head;
+use formats::perf_script::SampleHead;
 use formats::units::Timestamp;
 
 /// How an entry begins after what all samples have.
@@ -20,7 +20,7 @@ const SECOND: &[u8] = b"enqueue_to_dispatch_time:";
 
 /// A dispatch of a virtual processor, and what came before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct DispatchSample {
     /// The CPU, unless perf was told to leave it out.
     pub cpu: Option<u32>,
     /// When it was dispatched, in nanoseconds since boot; perf shows whole microseconds unless asked
@@ -48,7 +48,7 @@ pub struct Record {
     pub line: usize,
 }
 
-impl Record {
+impl DispatchSample {
     /// The waits in ticks, in the order in which they passed: until it was ready, until it was
     /// enqueued, until it was dispatched.
     pub fn waits(&self) -> [u32; 3] {
@@ -60,7 +60,7 @@ impl Record {
 ///
 /// # Errors
 /// The first line that is of such a sample and cannot be read.
-pub fn read_script(text: &[u8]) -> Result<Vec<Record>, ReadError> {
+pub fn read_script(text: &[u8]) -> Result<Vec<DispatchSample>, ReadError> {
     let mut found = Vec::new();
     let mut lines = text.split(|b| *b == b'\n').enumerate().map(|(at, line)| (at + 1, line));
     while let Some((at, line)) = lines.next() {
@@ -73,7 +73,7 @@ pub fn read_script(text: &[u8]) -> Result<Vec<Record>, ReadError> {
             let what = "it is the second line of a sample, and no first line is above it".to_owned();
             return Err(error((at, line), what));
         }
-        let Some(head) = Head::read(line).filter(|head| head.dispatch(line).is_some()) else {
+        let Some(head) = SampleHead::read(line).filter(|head| head.dispatch(line).is_some()) else {
             if memmem::find(line, ENTRY).is_some() {
                 let what = "expected `COMM PID [CPU] SECONDS.DECIMALS: vpa-dtl: `".to_owned();
                 return Err(error((at, line), what));
@@ -96,12 +96,12 @@ pub fn read_script(text: &[u8]) -> Result<Vec<Record>, ReadError> {
 
 /// An entry of which the first half is read.
 struct Half {
-    record: Record,
+    record: DispatchSample,
     /// Where in the line the second half begins; the line's end when it is on the next one.
     rest: usize,
 }
 
-fn first(line: &[u8], head: &Head) -> Result<Half, String> {
+fn first(line: &[u8], head: &SampleHead) -> Result<Half, String> {
     let cpu = head.cpu.clone().map(|span| number(&line[span]).and_then(|cpu| u32::try_from(cpu).ok()));
     if cpu == Some(None) {
         return Err("the CPU's number has more than 32 bits".to_owned());
@@ -116,7 +116,7 @@ fn first(line: &[u8], head: &Head) -> Result<Half, String> {
     cursor.run(is_blank);
     let dispatch = reason(&mut cursor, "dispatch_reason:")?;
     let preempt = reason(&mut cursor, "preempt_reason:")?;
-    let record = Record {
+    let record = DispatchSample {
         cpu: cpu.flatten(),
         time_ns,
         timebase,
@@ -133,7 +133,7 @@ fn first(line: &[u8], head: &Head) -> Result<Half, String> {
     Ok(Half { record, rest: cursor.at })
 }
 
-fn second(mut cursor: Cursor<'_>, record: Record) -> Result<Record, String> {
+fn second(mut cursor: Cursor<'_>, record: DispatchSample) -> Result<DispatchSample, String> {
     let [waiting_to_ready, ready_to_enqueue, enqueue_to_dispatch] = waits(&mut cursor)?;
     let processor = if cursor.rest().first() == Some(&b',') {
         comma(&mut cursor)?;
@@ -147,8 +147,8 @@ fn second(mut cursor: Cursor<'_>, record: Record) -> Result<Record, String> {
         None
     };
     let (address, symbol) = place(cursor)?;
-    let waits = Record { waiting_to_ready, ready_to_enqueue, enqueue_to_dispatch, ..record };
-    Ok(Record { processor, address, symbol, ..waits })
+    let waits = DispatchSample { waiting_to_ready, ready_to_enqueue, enqueue_to_dispatch, ..record };
+    Ok(DispatchSample { processor, address, symbol, ..waits })
 }
 
 /// `ADDRESS SYMBOL (OBJECT)`, of which `-F` can leave out the end, or all.
@@ -175,7 +175,7 @@ fn place(mut cursor: Cursor<'_>) -> Result<(Option<u64>, Option<String>), String
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Vec<Record> {
+    fn read(text: &str) -> Vec<DispatchSample> {
         read_script(text.as_bytes()).expect("readable")
     }
 
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn samples_of_7_2_take_two_lines() {
         let records = read(include_str!("../../formats/src/testdata/dispatch.perf_script"));
-        let first = Record {
+        let first = DispatchSample {
             cpu: Some(0),
             time_ns: 41_250_113_000,
             timebase: 21_120_064_057,

@@ -1,6 +1,6 @@
 //! Plans for tests.
 
-use crate::plan::{Address, Burst, Item, PlannedEntry, When};
+use crate::plan::{Address, Burst, LogAction, PlannedEntry, When};
 
 /// An entry whose wait before the dispatch is `mark` ticks.
 pub fn planned(when: When, mark: u32) -> PlannedEntry {
@@ -19,7 +19,7 @@ pub fn planned(when: When, mark: u32) -> PlannedEntry {
 }
 
 /// `count` entries of one processor, at the start, marked 0, 1, ...
-pub fn burst(cpu: u32, count: u32) -> Item {
+pub fn burst(cpu: u32, count: u32) -> LogAction {
     let entries = (0..count).map(|at| planned(When::FromStart(0), at)).collect();
-    Item::Burst(Burst { line: 1, cpu, entries })
+    LogAction::Write(Burst { line: 1, cpu, entries })
 }

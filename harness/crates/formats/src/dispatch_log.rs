@@ -6,53 +6,53 @@
 //! matter of this module.
 
 use super::cursor::{Cursor, is_hex};
-use super::perf_dump::Record;
+use super::perf_dump::DumpRecord;
 use super::{Violation, number};
 
 /// Bytes of an entry.
 const ENTRY: u64 = 48;
 
 /// An entry of the log: `.  OFFSET: TEXT`, the offset in 8 hexadecimal digits.
-pub struct Entry {
+pub struct DumpLine {
     /// Where in the log the entry is, in bytes.
     pub offset: u64,
     /// Where the text begins.
     pub text: usize,
 }
 
-impl Entry {
+impl DumpLine {
     /// The entry in a line of a dump; `None` for any other line.
-    pub fn read(line: &[u8]) -> Option<Entry> {
+    pub fn read(line: &[u8]) -> Option<DumpLine> {
         let mut cursor = Cursor::new(line, 0);
         cursor.eat(b".  ")?;
         let digits = cursor.run(is_hex);
         cursor.eat(b": ")?;
         let offset = std::str::from_utf8(&line[digits.clone()]).ok()?;
         let offset = u64::from_str_radix(offset, 16).ok().filter(|_| digits.len() >= 8)?;
-        Some(Entry { offset, text: cursor.at })
+        Some(DumpLine { offset, text: cursor.at })
     }
 }
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut size = None;
-    let mut log: Option<Log> = None;
+    let mut log: Option<DumpedLog> = None;
     for (at, line) in lines.iter().enumerate() {
         let at = at + 1;
-        if let (Some(log), Some(entry)) = (&mut log, Entry::read(line)) {
+        if let (Some(log), Some(entry)) = (&mut log, DumpLine::read(line)) {
             found.extend(log.take(&entry).map(|message| Violation { line: at, message }));
             continue;
         }
-        found.extend(log.take().and_then(Log::close));
-        if let Some(record) = Record::read(line) {
+        found.extend(log.take().and_then(DumpedLog::close));
+        if let Some(record) = DumpRecord::read(line) {
             size = (record.name == b"AUXTRACE").then(|| data_size(&line[record.text..])).flatten();
         } else if let Some((bytes, entries)) = summary(line) {
             let wrong = wrong_summary(size.take(), bytes, entries);
             found.extend(wrong.map(|message| Violation { line: at, message }));
-            log = Some(Log { line: at, entries, seen: 0, next: 0 });
+            log = Some(DumpedLog { line: at, entries, seen: 0, next: 0 });
         }
     }
-    found.extend(log.and_then(Log::close));
+    found.extend(log.and_then(DumpedLog::close));
     found
 }
 
@@ -82,7 +82,7 @@ fn wrong_summary(size: Option<u64>, bytes: u64, entries: u64) -> Option<String> 
 }
 
 /// The dump of one log so far.
-struct Log {
+struct DumpedLog {
     /// The line that announces it.
     line: usize,
     entries: u64,
@@ -90,8 +90,8 @@ struct Log {
     next: u64,
 }
 
-impl Log {
-    fn take(&mut self, entry: &Entry) -> Option<String> {
+impl DumpedLog {
+    fn take(&mut self, entry: &DumpLine) -> Option<String> {
         let expected = std::mem::replace(&mut self.next, entry.offset.saturating_add(ENTRY));
         self.seen += 1;
         (entry.offset != expected)
@@ -99,7 +99,7 @@ impl Log {
     }
 
     fn close(self) -> Option<Violation> {
-        let Log { line, entries, seen, .. } = self;
+        let DumpedLog { line, entries, seen, .. } = self;
         let message = format!("the log has {entries} entries, and {seen} are dumped");
         (seen != entries).then_some(Violation { line, message })
     }

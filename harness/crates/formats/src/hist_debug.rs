@@ -28,7 +28,7 @@ fn pointer(line: &[u8]) -> Option<(usize, &[u8])> {
 
 pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
-    let mut counts = Counts::default();
+    let mut counts = FieldCounts::default();
     for (at, line) in lines.iter().enumerate() {
         let at = at + 1;
         if let Some((_, text)) = pointer(line) {
@@ -59,16 +59,16 @@ fn wrong_pointer(text: &[u8]) -> Option<String> {
 
 /// The counts of one histogram: values and keys are all its fields.
 #[derive(Default)]
-struct Counts {
+struct FieldCounts {
     vals: Option<u64>,
     keys: Option<u64>,
 }
 
-impl Counts {
+impl FieldCounts {
     fn take(&mut self, line: &[u8]) -> Option<String> {
         let count = |name: &[u8]| number(line.strip_prefix(name)?);
         if let Some(vals) = count(b"n_vals: ") {
-            *self = Counts { vals: Some(vals), keys: None };
+            *self = FieldCounts { vals: Some(vals), keys: None };
         } else if let Some(keys) = count(b"n_keys: ") {
             self.keys = Some(keys);
         } else if let Some(fields) = count(b"n_fields: ") {

@@ -156,7 +156,7 @@ impl Format {
 
     /// Whether a number in it says something of what is tested. The only one in an event's format that
     /// is a token, the event's own, depends on which events the kernel has besides.
-    pub fn numbers_count(self) -> bool {
+    pub fn numbers_are_significant(self) -> bool {
         self != Format::EventFormat
     }
 

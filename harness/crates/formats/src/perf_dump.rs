@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cursor::{Cursor, colons, integer, is_hex};
-use super::dispatch_log::Entry;
+use super::dispatch_log::DumpLine;
 use super::{Token, TokenKind, number};
 
 /// What stands before an AUXTRACE record's CPU, at its end.
@@ -23,7 +23,7 @@ const CPU: &[u8] = b"cpu: ";
 const BOOT: &[u8] = b"boot_tb: ";
 
 pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
-    if let Some(record) = Record::read(line) {
+    if let Some(record) = DumpRecord::read(line) {
         if let Some((cpu, time)) = record.stamp {
             found.extend(cpu.map(|span| Token::new(span, TokenKind::Cpu)));
             found.push(Token::new(time, TokenKind::Ts));
@@ -34,7 +34,7 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
             b"COMM" => _ = task(line, record.text, found),
             _ => labelled(line, record.text, found),
         }
-    } else if let Some(entry) = Entry::read(line) {
+    } else if let Some(entry) = DumpLine::read(line) {
         let mut cursor = Cursor::new(line, entry.text);
         let boot = cursor.eat(BOOT).and_then(|()| cursor.digits());
         found.extend(boot.map(|span| Token::new(span, TokenKind::Ts)));
@@ -49,7 +49,7 @@ pub fn auxtrace_part(dump: &[u8]) -> Vec<u8> {
     let mut inside = false;
     for line in dump.split_inclusive(|b| *b == b'\n') {
         let text = line.strip_suffix(b"\n").unwrap_or(line);
-        let begins = Record::read(text).is_some_and(|record| record.name == b"AUXTRACE");
+        let begins = DumpRecord::read(text).is_some_and(|record| record.name == b"AUXTRACE");
         inside = begins || (inside && text.starts_with(b"."));
         if inside {
             kept.extend_from_slice(line);
@@ -66,11 +66,11 @@ pub fn log_entries(dump: &[u8]) -> Vec<u8> {
     let mut by_cpu: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     let mut cpu = None;
     for line in part.split(|b| *b == b'\n') {
-        if let Some(record) = Record::read(line) {
+        if let Some(record) = DumpRecord::read(line) {
             let text = &line[record.text..];
             let start = text.windows(CPU.len()).rposition(|w| w == CPU).map(|at| at + CPU.len());
             cpu = start.and_then(|start| number(&text[start..]));
-        } else if let (Some(cpu), Some(entry)) = (cpu, Entry::read(line)) {
+        } else if let (Some(cpu), Some(entry)) = (cpu, DumpLine::read(line)) {
             let text = &line[entry.text..];
             if !text.starts_with(BOOT) {
                 let kept = by_cpu.entry(cpu).or_default();
@@ -84,7 +84,7 @@ pub fn log_entries(dump: &[u8]) -> Vec<u8> {
 }
 
 /// The start of a record.
-pub struct Record<'l> {
+pub struct DumpRecord<'l> {
     stamp: Option<(Option<Range<usize>>, Range<usize>)>,
     offset: Range<usize>,
     /// Its type, as `AUXTRACE`.
@@ -93,9 +93,9 @@ pub struct Record<'l> {
     pub text: usize,
 }
 
-impl<'l> Record<'l> {
+impl<'l> DumpRecord<'l> {
     /// The head of a record; `None` for any other line.
-    pub fn read(line: &'l [u8]) -> Option<Record<'l>> {
+    pub fn read(line: &'l [u8]) -> Option<DumpRecord<'l>> {
         let mut cursor = Cursor::new(line, 0);
         let stamp = stamp(&mut cursor);
         if stamp.is_none() {
@@ -105,13 +105,13 @@ impl<'l> Record<'l> {
         let offset = hex(&mut cursor)?;
         // The line before a record names the file too, and the record's type by number.
         if cursor.eat(b"@").is_some() {
-            return Some(Record { stamp, offset, name: b"", text: line.len() });
+            return Some(DumpRecord { stamp, offset, name: b"", text: line.len() });
         }
         cursor.eat(b" [")?;
         hex(&mut cursor)?;
         cursor.eat(b"]: PERF_RECORD_")?;
         let name = cursor.run(|b| b.is_ascii_alphanumeric() || b == b'_');
-        Some(Record { stamp, offset, name: &line[name], text: cursor.at })
+        Some(DumpRecord { stamp, offset, name: &line[name], text: cursor.at })
     }
 }
 

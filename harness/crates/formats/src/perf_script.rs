@@ -30,7 +30,7 @@ const SECONDS: usize = 6;
 const DISPATCH: &[u8] = b"vpa-dtl: ";
 
 /// Where the fields in front of an event are. Padding is included.
-pub struct Head {
+pub struct SampleHead {
     comm: Option<Range<usize>>,
     pid: Range<usize>,
     thread: Option<Range<usize>>,
@@ -41,20 +41,20 @@ pub struct Head {
     text: usize,
 }
 
-impl Head {
+impl SampleHead {
     /// A task's name may hold anything, even what looks like the fields. With a call chain perf
     /// prints it as it is, and else in its column: a line that has the column is read by it.
-    pub fn read(line: &[u8]) -> Option<Head> {
+    pub fn read(line: &[u8]) -> Option<SampleHead> {
         let in_column = || {
             let mut ends = colons(line, COMM).take_while(|at| *at < LONGEST);
-            ends.find_map(|at| Head::before(line, at).filter(|head| head.comm == Some(0..COMM)))
+            ends.find_map(|at| SampleHead::before(line, at).filter(|head| head.comm == Some(0..COMM)))
         };
         let columns = if line.get(COMM) == Some(&b' ') { in_column() } else { None };
-        columns.or_else(|| colons(line, 0).find_map(|at| Head::before(line, at)))
+        columns.or_else(|| colons(line, 0).find_map(|at| SampleHead::before(line, at)))
     }
 
     /// Read from the colon backwards: the name in front is the one field whose extent is not known.
-    fn before(line: &[u8], colon: usize) -> Option<Head> {
+    fn before(line: &[u8], colon: usize) -> Option<SampleHead> {
         let decimals = run_start(line, colon, is_digit);
         let point = decimals.checked_sub(1).filter(|at| line[*at] == b'.')?;
         let seconds = run_start(line, point, is_digit);
@@ -76,7 +76,7 @@ impl Head {
             0 => None,
             start => Some(0..blank_before(line, start)?).filter(|span| !span.is_empty()),
         };
-        Some(Head { comm, pid, thread, cpu, time, text: colon + 2 })
+        Some(SampleHead { comm, pid, thread, cpu, time, text: colon + 2 })
     }
 
     /// Where what the sample says of a dispatch begins, if it is an entry of the dispatch trace log.
@@ -110,7 +110,7 @@ fn blank_before(line: &[u8], start: usize) -> Option<usize> {
 /// Append the tokens of a line.
 pub fn tokens(line: &[u8], found: &mut Vec<Token>) {
     let mut text = 0;
-    if let Some(head) = Head::read(line) {
+    if let Some(head) = SampleHead::read(line) {
         let timebase = head.dispatch(line).and_then(|from| timebase(line, from));
         found.extend(head.comm.map(|span| Token::new(span, TokenKind::Comm)));
         found.push(Token::new(head.pid, TokenKind::Pid));
@@ -165,7 +165,9 @@ pub fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     // Few lines of most captures are such, and to find none is quicker than to read a head.
     let dispatch = Finder::new(DISPATCH);
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| dispatch.find(line).is_some()) {
-        let Some(head) = Head::read(line).filter(|head| head.dispatch(line).is_some()) else { continue };
+        let Some(head) = SampleHead::read(line).filter(|head| head.dispatch(line).is_some()) else {
+            continue;
+        };
         let cpu = head.cpu.and_then(|span| number(&line[span]));
         let time = Timestamp::read(line[head.time].trim_ascii_start());
         if let Some(message) = cpu.zip(time).and_then(|(cpu, time)| clocks.tick(cpu, time, at + 1)) {

@@ -25,7 +25,7 @@ const FLAGS: usize = 5;
 const COUNTS: &[u8] = b"# entries-in-buffer/entries-written: ";
 
 /// Where the fields of an event are. Padding is included.
-struct Event {
+struct TraceLine {
     pid: Range<usize>,
     group: Option<Range<usize>>,
     cpu: Range<usize>,
@@ -35,8 +35,8 @@ struct Event {
     text: usize,
 }
 
-impl Event {
-    fn read(line: &[u8]) -> Option<Event> {
+impl TraceLine {
+    fn read(line: &[u8]) -> Option<TraceLine> {
         if line.get(COMM) != Some(&b'-') {
             return None;
         }
@@ -63,7 +63,7 @@ impl Event {
         }
         let time = start..cursor.at;
         cursor.eat(b": ")?;
-        Some(Event { pid, group, cpu, flags, time, text: cursor.at })
+        Some(TraceLine { pid, group, cpu, flags, time, text: cursor.at })
     }
 }
 
@@ -79,7 +79,7 @@ fn group(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
 }
 
 pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
-    if let Some(event) = Event::read(line) {
+    if let Some(event) = TraceLine::read(line) {
         found.push(Token::new(0..COMM, TokenKind::Comm));
         found.push(Token::new(event.pid, TokenKind::Pid));
         found.extend(event.group.map(|span| Token::new(span, TokenKind::Pid)));
@@ -91,7 +91,7 @@ pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
         symbol::scan(line, event.text..line.len(), Offset::WithSize, found);
     } else if let Some(span) = caller(line) {
         found.push(Token::new(span, TokenKind::Sym));
-    } else if let Some(counts) = Counts::read(line) {
+    } else if let Some(counts) = HeadCounts::read(line) {
         found.extend([counts.held, counts.written].map(|span| Token::new(span, TokenKind::Number)));
     } else if !notice(line, found) {
         symbol::scan(line, 0..line.len(), Offset::WithSize, found);
@@ -118,14 +118,14 @@ fn caller(line: &[u8]) -> Option<Range<usize>> {
 }
 
 /// The line of the head that counts the events.
-struct Counts {
+struct HeadCounts {
     held: Range<usize>,
     written: Range<usize>,
     cpus: Option<u64>,
 }
 
-impl Counts {
-    fn read(line: &[u8]) -> Option<Counts> {
+impl HeadCounts {
+    fn read(line: &[u8]) -> Option<HeadCounts> {
         let mut cursor = Cursor::new(line, 0);
         cursor.eat(COUNTS)?;
         let held = cursor.digits()?;
@@ -133,7 +133,7 @@ impl Counts {
         let written = cursor.digits()?;
         cursor.run(|b| b == b' ');
         let cpus = cursor.eat(b"#P:").and_then(|()| number(cursor.rest()));
-        Some(Counts { held, written, cpus })
+        Some(HeadCounts { held, written, cpus })
     }
 }
 
@@ -159,8 +159,8 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut cpus: Option<u64> = None;
     for (at, line) in lines.iter().enumerate() {
         let at = at + 1;
-        let Some(event) = Event::read(line) else {
-            cpus = Counts::read(line).map_or(cpus, |counts| counts.cpus);
+        let Some(event) = TraceLine::read(line) else {
+            cpus = HeadCounts::read(line).map_or(cpus, |counts| counts.cpus);
             continue;
         };
         let (Some(cpu), Some(time)) =

@@ -1,21 +1,16 @@
 //! Whether a guest's `format` files say what the module's file says.
 
+use formats::Violation;
+
 use super::format::{FormatField, FormatFile};
 use super::model::{Event, Module};
 
-/// Something on which a module and the `format` files of its events differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disagreement {
-    /// The line in the text of the format files, from 1; 1 when it is of no line.
-    pub line: usize,
-    /// What differs. It begins with the event's name.
-    pub message: String,
-}
-
-/// All differences: events without a format file by the module's order, then the others by the text's.
+/// All differences between a module and the `format` files of its events, each at its line in the text of
+/// the format files: first the events without a format file, at line 1 and in the module's order, then the others by line.
+/// Each message begins with the event's name.
 ///
 /// Format files do not name a system: events that share a name are taken in the module's order.
-pub fn disagreements(module: &Module, formats: &[FormatFile]) -> Vec<Disagreement> {
+pub fn format_violations(module: &Module, formats: &[FormatFile]) -> Vec<Violation> {
     let mut left: Vec<&FormatFile> = formats.iter().collect();
     let mut pairs = Vec::new();
     let mut found = Vec::new();
@@ -25,23 +20,23 @@ pub fn disagreements(module: &Module, formats: &[FormatFile]) -> Vec<Disagreemen
             None => {
                 let message =
                     format!("{}: the module has this event, and no format file is of it", event.name);
-                found.push(Disagreement { line: 1, message });
+                found.push(Violation { line: 1, message });
             }
         }
     }
     let missing = found.len();
     for format in left {
         let message = format!("{}: the format file is of no event of the module", format.name);
-        found.push(Disagreement { line: format.line, message });
+        found.push(Violation { line: format.line, message });
     }
     pairs.iter().for_each(|(event, format)| compare(module, event, format, &mut found));
-    found[missing..].sort_by_key(|disagreement| disagreement.line);
+    found[missing..].sort_by_key(|violation| violation.line);
     found
 }
 
-fn compare(module: &Module, event: &Event, format: &FormatFile, found: &mut Vec<Disagreement>) {
+fn compare(module: &Module, event: &Event, format: &FormatFile, found: &mut Vec<Violation>) {
     let mut differ = |line: usize, what: String| {
-        found.push(Disagreement { line, message: format!("{}: {what}", event.name) });
+        found.push(Violation { line, message: format!("{}: {what}", event.name) });
     };
     let shown = module.shown_print_format(event);
     let expected = shown.trim_end_matches('\n');
@@ -112,7 +107,7 @@ mod tests {
         let text = formats();
         assert!(text.contains(from), "{from}");
         let formats = read_formats(text.replacen(from, to, 1).as_bytes()).expect("format files");
-        disagreements(&module, &formats).into_iter().map(|d| (d.line, d.message)).collect()
+        format_violations(&module, &formats).into_iter().map(|d| (d.line, d.message)).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::error::ModuleError;
 use super::fields;
 use super::model::Event;
-use super::object::{Object, Place, Symbol, Target};
+use super::object::{Object, Pointee, SectionOffset, Symbol};
 
 /// How things of one kind are called: by `TRACE_EVENT`, and by `TRACE_CUSTOM_EVENT`.
 type Kind = [&'static str; 2];
@@ -36,9 +36,9 @@ fn in_source(name: &str) -> String {
 }
 
 /// The events that the pointers of `_ftrace_events` lead to, by system, then name.
-pub(super) fn read(object: &Object<'_>, pointers: &[&Target]) -> Result<Vec<Event>, ModuleError> {
+pub(super) fn read(object: &Object<'_>, pointers: &[&Pointee]) -> Result<Vec<Event>, ModuleError> {
     let mut events = Vec::with_capacity(pointers.len());
-    let mut calls: BTreeSet<Place> = BTreeSet::new();
+    let mut calls: BTreeSet<SectionOffset> = BTreeSet::new();
     for (at, target) in pointers.iter().enumerate() {
         let missing = || ModuleError::missing(&format!("pointer {at} of _ftrace_events"), "trace_event_call");
         let call = object.symbol(target).ok_or_else(missing)?;
@@ -61,8 +61,8 @@ struct Holder<'o, 'f> {
 
 impl<'o, 'f> Holder<'o, 'f> {
     /// The first pointer to a thing of this kind.
-    fn to(&self, kind: Kind) -> Option<&'o Target> {
-        let led = |target: &&Target| self.object.name(target).is_some_and(|name| is(kind, name));
+    fn to(&self, kind: Kind) -> Option<&'o Pointee> {
+        let led = |target: &&Pointee| self.object.name(target).is_some_and(|name| is(kind, name));
         self.object.pointers(self.symbol).find(led)
     }
 
@@ -76,9 +76,9 @@ impl<'o, 'f> Holder<'o, 'f> {
     }
 
     /// The thing in a section that is pointed to.
-    fn in_section(&self, section: &str) -> Option<&'o Target> {
+    fn in_section(&self, section: &str) -> Option<&'o Pointee> {
         self.object.pointers(self.symbol).find(
-            |target| matches!(target, Target::Here(place, _) if self.object.section_of(*place) == section),
+            |target| matches!(target, Pointee::Here(place, _) if self.object.section_of(*place) == section),
         )
     }
 }
@@ -121,7 +121,7 @@ fn event(object: &Object<'_>, symbol: &Symbol) -> Result<Event, ModuleError> {
 
 /// The name that a call without a tracepoint points to: the one pointer that leads to nothing else.
 fn own_name(call: &Holder<'_, '_>) -> Option<String> {
-    let known = |target: &&Target| {
+    let known = |target: &&Pointee| {
         let name = call.object.name(target).unwrap_or_default();
         [CLASS, FUNCTIONS, PRINT_FORMAT].into_iter().any(|kind| is(kind, name))
     };
@@ -135,11 +135,11 @@ fn is_word(byte: u8) -> bool {
 
 /// The system of a class and where it is. Its string is the only thing in a class that the macros
 /// call `str__VAR__trace_system_name` (include/trace/stages/init.h, Linux 7.2).
-fn system(class: &Holder<'_, '_>) -> Option<(String, Place)> {
+fn system(class: &Holder<'_, '_>) -> Option<(String, SectionOffset)> {
     let named = |name: &str| name.starts_with("str__") && in_source(name).ends_with("__trace_system_name");
     let mut pointers = class.object.pointers(class.symbol);
     let target = pointers.find(|target| class.object.name(target).is_some_and(named))?;
-    let Target::Here(place, _) = target else { return None };
+    let Pointee::Here(place, _) = target else { return None };
     Some((class.object.string(target)?, *place))
 }
 

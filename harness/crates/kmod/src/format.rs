@@ -4,6 +4,8 @@
 //! own fields, a blank line and the print format, which may have line ends of its own (`f_show`,
 //! kernel/trace/trace_events.c, Linux 7.2). Files that follow one another are told apart by `name: `.
 
+use formats::Violation;
+
 /// The `format` file of one event. All lines count from 1, in the whole text that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormatFile {
@@ -43,9 +45,9 @@ pub struct FormatField {
 /// Read one or more `format` files that follow one another; blank lines may be between them.
 ///
 /// # Errors
-/// `line N: ...` of the first line that does not belong where it is, or is missing.
-pub fn read_formats(text: &[u8]) -> Result<Vec<FormatFile>, String> {
-    let mut lines = Lines { lines: text.split(|byte| *byte == b'\n').collect(), at: 0 };
+/// The first line that does not belong where it is, or is missing.
+pub fn read_formats(text: &[u8]) -> Result<Vec<FormatFile>, Violation> {
+    let mut lines = FormatLines { lines: text.split(|byte| *byte == b'\n').collect(), at: 0 };
     // What is behind the last line end is no line.
     if lines.lines.last().is_some_and(|line| line.is_empty()) {
         lines.lines.pop();
@@ -59,19 +61,14 @@ pub fn read_formats(text: &[u8]) -> Result<Vec<FormatFile>, String> {
     Ok(files)
 }
 
-struct Lines<'t> {
+struct FormatLines<'t> {
     lines: Vec<&'t [u8]>,
     at: usize,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> FormatLines<'t> {
     fn peek(&self) -> Option<&'t [u8]> {
         self.lines.get(self.at).copied()
-    }
-
-    /// The number of the next line.
-    fn number(&self) -> usize {
-        self.at + 1
     }
 
     fn blank(&mut self) {
@@ -80,16 +77,16 @@ impl<'t> Lines<'t> {
         }
     }
 
-    fn expected(&self, what: &str) -> String {
+    fn expected(&self, what: &str) -> Violation {
         let found = match self.peek() {
             Some(line) => format!("found `{}`", String::from_utf8_lossy(line)),
             None => "the text ends".to_owned(),
         };
-        format!("line {}: expected `{what}`, and {found}", self.number())
+        Violation { line: self.at + 1, message: format!("expected `{what}`, {found}") }
     }
 
     /// The rest of the next line, which begins with this, and its number.
-    fn eat(&mut self, label: &str, what: &str) -> Result<(String, usize), String> {
+    fn eat(&mut self, label: &str, what: &str) -> Result<(String, usize), Violation> {
         let rest = self.peek().and_then(|line| line.strip_prefix(label.as_bytes()));
         let rest = rest.ok_or_else(|| self.expected(what))?;
         self.at += 1;
@@ -97,14 +94,14 @@ impl<'t> Lines<'t> {
     }
 }
 
-fn file(lines: &mut Lines<'_>) -> Result<FormatFile, String> {
+fn file(lines: &mut FormatLines<'_>) -> Result<FormatFile, Violation> {
     let (name, line) = lines.eat("name: ", "name: EVENT")?;
     let wrong = lines.expected("ID: NUMBER");
     let (id, id_line) = lines.eat("ID: ", "ID: NUMBER")?;
     let id = id.parse().map_err(|_| wrong)?;
     lines.eat("format:", "format:").and_then(|(rest, line)| match rest.as_str() {
         "" => Ok(()),
-        _ => Err(format!("line {line}: expected `format:`, and found `format:{rest}`")),
+        _ => Err(Violation { line, message: format!("expected `format:`, found `format:{rest}`") }),
     })?;
     let common = fields(lines)?;
     lines.eat("", "a blank line")?;
@@ -121,7 +118,7 @@ fn file(lines: &mut Lines<'_>) -> Result<FormatFile, String> {
 }
 
 /// All fields up to the next blank line.
-fn fields(lines: &mut Lines<'_>) -> Result<Vec<FormatField>, String> {
+fn fields(lines: &mut FormatLines<'_>) -> Result<Vec<FormatField>, Violation> {
     const WHAT: &str = "\tfield:TYPE NAME;\\toffset:N;\\tsize:N;\\tsigned:N;";
     let mut found = Vec::new();
     while lines.peek().is_some_and(|line| !line.is_empty()) {
@@ -194,18 +191,26 @@ print fmt: \"nothing\"
     #[test]
     fn what_is_wrong_has_its_line() {
         let error = |from: &str, to: &str| {
-            read_formats(TWO.replacen(from, to, 1).as_bytes()).expect_err("not a format file")
+            let error = read_formats(TWO.replacen(from, to, 1).as_bytes()).expect_err("not a format file");
+            (error.line, error.message)
         };
-        assert_eq!(error("name: foo_bar", "foo_bar"), "line 1: expected `name: EVENT`, and found `foo_bar`");
-        assert_eq!(error("ID: 1234", "ID: x"), "line 2: expected `ID: NUMBER`, and found `ID: x`");
-        assert_eq!(error("format:\n", "format: \n"), "line 3: expected `format:`, and found `format: `");
+        assert_eq!(
+            error("name: foo_bar", "foo_bar"),
+            (1, "expected `name: EVENT`, found `foo_bar`".to_owned())
+        );
+        assert_eq!(error("ID: 1234", "ID: x"), (2, "expected `ID: NUMBER`, found `ID: x`".to_owned()));
+        assert_eq!(error("format:\n", "format: \n"), (3, "expected `format:`, found `format: `".to_owned()));
         assert_eq!(
             error("signed:1", "signed:2"),
-            "line 5: expected `field:TYPE NAME;\\toffset:N;\\tsize:N;\\tsigned:N;`, and found \
-             `\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:2;`"
+            (
+                5,
+                "expected `field:TYPE NAME;\\toffset:N;\\tsize:N;\\tsigned:N;`, found \
+                 `\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:2;`"
+                    .to_owned()
+            )
         );
         let cut = &TWO[..TWO.find("print fmt").expect("there")];
         let error = read_formats(cut.as_bytes()).expect_err("cut off");
-        assert_eq!(error, "line 9: expected `print fmt: FORMAT`, and the text ends");
+        assert_eq!((error.line, error.message.as_str()), (9, "expected `print fmt: FORMAT`, the text ends"));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Module`] is read from the file (`.ko`) alone: its `.modinfo`, and the structures that
 //! `TRACE_EVENT` and its kin leave in it, found by following relocations. It can be compared with the
-//! `format` files of a guest ([`disagreements`]) and with the module's preprocessed source
+//! `format` files of a guest ([`format_violations`]) and with the module's preprocessed source
 //! ([`missing_definitions`]), and be shown ([`describe`]) in words that are the same on every
 //! architecture.
 //!
@@ -34,10 +34,10 @@ pub fn for_tests() -> Module {
     Module::parse(&testing::sample(testing::Elf::new(testing::X86))).expect("a module")
 }
 
-pub use agreement::{Disagreement, disagreements};
+pub use agreement::format_violations;
 pub use error::ModuleError;
 pub use format::{FormatField, FormatFile, read_formats};
 pub use identity::Identity;
 pub use macros::missing_definitions;
-pub use model::{Counts, Eval, Event, Field, Module};
+pub use model::{Eval, Event, Field, Module, ModuleCounts};
 pub use show::describe;

@@ -2,7 +2,7 @@
 
 use super::error::ModuleError;
 use super::identity::Identity;
-use super::object::Place;
+use super::object::SectionOffset;
 use super::read;
 
 /// What a module's file says. It is read whole or not at all.
@@ -10,7 +10,7 @@ use super::read;
 pub struct Module {
     pub(super) identity: Identity,
     pub(super) events: Vec<Event>,
-    pub(super) counts: Counts,
+    pub(super) counts: ModuleCounts,
     pub(super) evals: Vec<Eval>,
 }
 
@@ -46,7 +46,7 @@ pub struct Event {
     /// The fields of a recorded event in order, without those that all events have.
     pub fields: Vec<Field>,
     /// Where the system's string is. The kernel compares addresses here, not letters.
-    pub(super) system_at: Place,
+    pub(super) system_at: SectionOffset,
 }
 
 /// A field of an event (`struct trace_event_fields`, include/linux/trace_events.h, Linux 7.2).
@@ -68,7 +68,7 @@ pub struct Field {
 
 /// How many things the module's sections hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counts {
+pub struct ModuleCounts {
     /// Pointers in `_ftrace_events`.
     pub events: usize,
     /// Pointers in `__tracepoints_ptrs`.
@@ -88,7 +88,7 @@ pub struct Eval {
     /// The value. The kernel prints this `unsigned long` as a signed one.
     pub value: i64,
     /// Where the system's string is.
-    pub(super) system_at: Place,
+    pub(super) system_at: SectionOffset,
 }
 
 impl Module {
@@ -113,7 +113,7 @@ impl Module {
     }
 
     /// How many of each thing its sections hold.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> ModuleCounts {
         self.counts
     }
 

@@ -1,7 +1,7 @@
 //! A relocatable ELF file as a graph: things that have a place, and pointers from one to another.
 //!
 //! In such a file a pointer is a relocation. It names either a symbol or, for what is local to its
-//! source file, often only a section and an offset in it; both become a [`Place`] here, and a place
+//! source file, often only a section and an offset in it; both become a [`SectionOffset`] here, and a place
 //! is in the symbol that covers it. This module knows ELF and nothing of tracing.
 
 use std::collections::BTreeMap;
@@ -17,24 +17,24 @@ use super::error::ModuleError;
 
 /// A place in a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SectionOffset {
     section: usize,
     /// Bytes from the section's start.
     offset: u64,
 }
 
-impl Place {
+impl SectionOffset {
     /// This many bytes further on.
-    pub(super) fn plus(self, bytes: u64) -> Place {
-        Place { offset: self.offset.wrapping_add(bytes), ..self }
+    pub(super) fn plus(self, bytes: u64) -> SectionOffset {
+        SectionOffset { offset: self.offset.wrapping_add(bytes), ..self }
     }
 }
 
 /// What a pointer leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum Pointee {
     /// Something in this file; with the name that the relocation itself has for it.
-    Here(Place, Option<String>),
+    Here(SectionOffset, Option<String>),
     /// A symbol that the kernel or another module defines.
     Elsewhere(String),
 }
@@ -43,14 +43,14 @@ pub(super) enum Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: SectionOffset,
     /// In bytes, at least 1.
     size: u64,
 }
 
 impl Symbol {
     /// Whether a place is in it.
-    pub(super) fn covers(&self, place: Place) -> bool {
+    pub(super) fn covers(&self, place: SectionOffset) -> bool {
         let behind = place.offset.checked_sub(self.place.offset);
         place.section == self.place.section && behind.is_some_and(|bytes| bytes < self.size)
     }
@@ -62,14 +62,14 @@ struct Section<'f> {
     size: u64,
     /// Empty for sections that are zeroes and not in the file.
     data: &'f [u8],
-    pointers: BTreeMap<u64, Target>,
+    pointers: BTreeMap<u64, Pointee>,
 }
 
 /// The file.
 #[derive(Debug)]
 pub(super) struct Object<'f> {
     sections: BTreeMap<usize, Section<'f>>,
-    symbols: BTreeMap<Place, Vec<Symbol>>,
+    symbols: BTreeMap<SectionOffset, Vec<Symbol>>,
 }
 
 impl<'f> Object<'f> {
@@ -101,11 +101,11 @@ impl<'f> Object<'f> {
             let read = Section { name, size: section.size(), data: section_data, pointers };
             sections.insert(section.index().0, read);
         }
-        let mut symbols: BTreeMap<Place, Vec<Symbol>> = BTreeMap::new();
+        let mut symbols: BTreeMap<SectionOffset, Vec<Symbol>> = BTreeMap::new();
         for symbol in file.symbols().filter(|symbol| symbol.size() > 0) {
             let named = !matches!(symbol.kind(), SymbolKind::Section | SymbolKind::File);
             let Some(section) = symbol.section_index().filter(|_| named) else { continue };
-            let place = Place { section: section.0, offset: symbol.address() };
+            let place = SectionOffset { section: section.0, offset: symbol.address() };
             let name = String::from_utf8_lossy(symbol.name_bytes()?).into_owned();
             symbols.entry(place).or_default().push(Symbol { name, place, size: symbol.size() });
         }
@@ -114,17 +114,17 @@ impl<'f> Object<'f> {
     }
 
     /// Bytes that all sections of this name have, and the places of all pointers in them.
-    pub(super) fn section(&self, name: &str) -> (u64, Vec<(Place, &Target)>) {
+    pub(super) fn section(&self, name: &str) -> (u64, Vec<(SectionOffset, &Pointee)>) {
         let named = || self.sections.iter().filter(|(_, section)| section.name == name);
         let places = named().flat_map(|(index, section)| {
-            let place = |offset: &u64| Place { section: *index, offset: *offset };
+            let place = |offset: &u64| SectionOffset { section: *index, offset: *offset };
             section.pointers.iter().map(move |(offset, target)| (place(offset), target))
         });
         (named().map(|(_, section)| section.size).fold(0, u64::saturating_add), places.collect())
     }
 
     /// The name of the section in which a place is.
-    pub(super) fn section_of(&self, place: Place) -> &str {
+    pub(super) fn section_of(&self, place: SectionOffset) -> &str {
         self.sections.get(&place.section).map_or("", |section| &section.name)
     }
 
@@ -134,21 +134,21 @@ impl<'f> Object<'f> {
     }
 
     /// The pointers in a symbol, in order.
-    pub(super) fn pointers(&self, symbol: &Symbol) -> impl Iterator<Item = &Target> {
+    pub(super) fn pointers(&self, symbol: &Symbol) -> impl Iterator<Item = &Pointee> {
         let Range { start, end } = symbol.place.offset..symbol.place.offset.saturating_add(symbol.size);
         let section = self.sections.get(&symbol.place.section);
         section.into_iter().flat_map(move |section| section.pointers.range(start..end)).map(|(_, to)| to)
     }
 
     /// The pointer at a place.
-    pub(super) fn pointer(&self, place: Place) -> Option<&Target> {
+    pub(super) fn pointer(&self, place: SectionOffset) -> Option<&Pointee> {
         self.sections.get(&place.section)?.pointers.get(&place.offset)
     }
 
     /// The symbol that a pointer leads into, if it is of this file. Of several with one place it is
     /// the one that the pointer names, or the first by name.
-    pub(super) fn symbol(&self, target: &Target) -> Option<&Symbol> {
-        let Target::Here(place, name) = target else { return None };
+    pub(super) fn symbol(&self, target: &Pointee) -> Option<&Symbol> {
+        let Pointee::Here(place, name) = target else { return None };
         let (_, aliases) = self.symbols.range(..=place).next_back()?;
         let covers = |symbol: &&Symbol| symbol.covers(*place);
         let named = |symbol: &&Symbol| Some(&symbol.name) == name.as_ref();
@@ -156,16 +156,16 @@ impl<'f> Object<'f> {
     }
 
     /// The name of what a pointer leads into, in this file or elsewhere.
-    pub(super) fn name<'o>(&'o self, target: &'o Target) -> Option<&'o str> {
+    pub(super) fn name<'o>(&'o self, target: &'o Pointee) -> Option<&'o str> {
         match target {
-            Target::Elsewhere(name) => Some(name),
-            Target::Here(..) => self.symbol(target).map(|symbol| symbol.name.as_str()),
+            Pointee::Elsewhere(name) => Some(name),
+            Pointee::Here(..) => self.symbol(target).map(|symbol| symbol.name.as_str()),
         }
     }
 
     /// The text that a pointer leads to, up to a zero byte. It is in UTF-8.
-    pub(super) fn string(&self, target: &Target) -> Option<String> {
-        let Target::Here(place, _) = target else { return None };
+    pub(super) fn string(&self, target: &Pointee) -> Option<String> {
+        let Pointee::Here(place, _) = target else { return None };
         let start = usize::try_from(place.offset).ok()?;
         let data = self.sections.get(&place.section)?.data.get(start..)?;
         let end = memchr::memchr(0, data)?;
@@ -173,7 +173,7 @@ impl<'f> Object<'f> {
     }
 
     /// Little-endian bytes at a place, which may be in a section that holds only zeroes.
-    fn read_bytes<const N: usize>(&self, place: Place) -> Option<[u8; N]> {
+    fn read_bytes<const N: usize>(&self, place: SectionOffset) -> Option<[u8; N]> {
         let section = self.sections.get(&place.section)?;
         let end = place.offset.checked_add(N as u64).filter(|end| *end <= section.size)?;
         if section.data.is_empty() {
@@ -184,24 +184,24 @@ impl<'f> Object<'f> {
     }
 
     /// A number of 32 bits.
-    pub(super) fn u32(&self, place: Place) -> Option<u32> {
+    pub(super) fn u32(&self, place: SectionOffset) -> Option<u32> {
         self.read_bytes(place).map(u32::from_le_bytes)
     }
 
     /// A number of 64 bits.
-    pub(super) fn u64(&self, place: Place) -> Option<u64> {
+    pub(super) fn u64(&self, place: SectionOffset) -> Option<u64> {
         self.read_bytes(place).map(u64::from_le_bytes)
     }
 }
 
 /// Where a relocation against a symbol leads. `None` when that is no place (an absolute value).
-fn target<'f>(symbol: &impl object::ObjectSymbol<'f>, addend: i64) -> Option<Target> {
+fn target<'f>(symbol: &impl object::ObjectSymbol<'f>, addend: i64) -> Option<Pointee> {
     let name = symbol.name_bytes().ok().filter(|name| !name.is_empty());
     let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
     if symbol.is_undefined() {
-        return name.map(Target::Elsewhere);
+        return name.map(Pointee::Elsewhere);
     }
     let offset = symbol.address().wrapping_add_signed(addend);
     let name = name.filter(|_| addend == 0 && symbol.kind() != SymbolKind::Section);
-    symbol.section_index().map(|section| Target::Here(Place { section: section.0, offset }, name))
+    symbol.section_index().map(|section| Pointee::Here(SectionOffset { section: section.0, offset }, name))
 }

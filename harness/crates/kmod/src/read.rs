@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::error::ModuleError;
 use super::events;
 use super::identity::Identity;
-use super::model::{Counts, Eval, Module};
-use super::object::{Object, Target};
+use super::model::{Eval, Module, ModuleCounts};
+use super::object::{Object, Pointee};
 
 /// Bytes of a pointer.
 const POINTER: usize = 8;
@@ -20,7 +20,8 @@ pub(super) fn module(bytes: &[u8]) -> Result<Module, ModuleError> {
     let object = Object::parse(identity.machine, bytes)?;
     let evals = evals(&object)?;
     let events = events::read(&object, &pointers(&object, "_ftrace_events", "with an address")?)?;
-    let counts = Counts { events: events.len(), tracepoints: tracepoints(&object)?, evals: evals.len() };
+    let counts =
+        ModuleCounts { events: events.len(), tracepoints: tracepoints(&object)?, evals: evals.len() };
     Ok(Module { identity, events, counts, evals })
 }
 
@@ -29,7 +30,7 @@ fn pointers<'o>(
     object: &'o Object<'_>,
     section: &'static str,
     what: &'static str,
-) -> Result<Vec<&'o Target>, ModuleError> {
+) -> Result<Vec<&'o Pointee>, ModuleError> {
     let (size, places) = object.section(section);
     let room = usize::try_from(size).unwrap_or(usize::MAX);
     if room % POINTER != 0 || room / POINTER != places.len() {
@@ -44,7 +45,7 @@ fn pointers<'o>(
 /// tracepoints: neither section's size says a number.
 fn tracepoints(object: &Object<'_>) -> Result<usize, ModuleError> {
     let (_, pointers) = object.section("__tracepoints_ptrs");
-    let led_to = |(_, target): &(_, &Target)| {
+    let led_to = |(_, target): &(_, &Pointee)| {
         object.symbol(target).filter(|symbol| object.section_of(symbol.place) == "__tracepoints")
     };
     let names: BTreeSet<&str> =
@@ -65,10 +66,10 @@ fn evals(object: &Object<'_>) -> Result<Vec<Eval>, ModuleError> {
     for (at, target) in pointers(object, "_ftrace_eval_map", "with an address")?.into_iter().enumerate() {
         let holder = format!("pointer {at} of _ftrace_eval_map");
         let missing = |part: &str| ModuleError::missing(&holder, part);
-        let Target::Here(place, _) = target else { return Err(missing("trace_eval_map in this module")) };
+        let Pointee::Here(place, _) = target else { return Err(missing("trace_eval_map in this module")) };
         let pointer = |offset: u64| object.pointer(place.plus(offset));
         let string = |offset: u64| pointer(offset).and_then(|target| object.string(target));
-        let Some(Target::Here(system_at, _)) = pointer(0) else { return Err(missing("system")) };
+        let Some(Pointee::Here(system_at, _)) = pointer(0) else { return Err(missing("system")) };
         found.push(Eval {
             system: string(0).ok_or_else(|| missing("system"))?,
             string: string(8).ok_or_else(|| missing("string"))?,
@@ -95,7 +96,7 @@ mod tests {
     fn a_module_is_read_whole() {
         let module = Module::parse(&sample(Elf::new(X86))).expect("a module");
         assert_eq!(module.identity().name, "some");
-        assert_eq!(module.counts(), Counts { events: 3, tracepoints: 2, evals: 2 });
+        assert_eq!(module.counts(), ModuleCounts { events: 3, tracepoints: 2, evals: 2 });
         let evals: Vec<_> =
             module.evals().iter().map(|e| (e.system.as_str(), e.string.as_str(), e.value)).collect();
         assert_eq!(evals, [("sample-trace", "ZOO", 8), ("sample-trace", "sizeof(int)", 4)]);
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn a_module_without_events_is_one() {
         let module = Module::parse(&Elf::new(PPC).with_modinfo(b"name=a\0vermagic=b\0")).expect("a module");
-        assert_eq!(module.counts(), Counts { events: 0, tracepoints: 0, evals: 0 });
+        assert_eq!(module.counts(), ModuleCounts { events: 0, tracepoints: 0, evals: 0 });
         assert_eq!(module.events().len(), 0);
     }
 

@@ -30,29 +30,29 @@ pub(super) struct Elf {
 
 /// How a module is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct ModuleStyle {
     pub(super) x86: bool,
     pub(super) by_section: bool,
 }
 
-pub(super) const X86: Style = Style { x86: true, by_section: true };
+pub(super) const X86: ModuleStyle = ModuleStyle { x86: true, by_section: true };
 #[cfg(test)]
-pub(super) const PPC: Style = Style { x86: false, by_section: false };
+pub(super) const PPC: ModuleStyle = ModuleStyle { x86: false, by_section: false };
 #[cfg(test)]
-pub(super) const STYLES: [Style; 4] =
-    [X86, PPC, Style { by_section: false, ..X86 }, Style { by_section: true, ..PPC }];
+pub(super) const STYLES: [ModuleStyle; 4] =
+    [X86, PPC, ModuleStyle { by_section: false, ..X86 }, ModuleStyle { by_section: true, ..PPC }];
 
 pub(super) const MODINFO: &[u8] =
     b"license=GPL\0depends=one,two\0name=some\0vermagic=7.2.0 SMP mod_unload \0";
 pub(super) const FORMAT: &str = r#""foo %s %d", REC->foo, ZOO"#;
 
 impl Elf {
-    pub(super) fn new(style: Style) -> Elf {
+    pub(super) fn new(style: ModuleStyle) -> Elf {
         Elf::broken(style, "none")
     }
 
     /// One in which a pointer is not there: `HOLDER.MEMBER`, each as in [`Elf::event`].
-    pub(super) fn broken(style: Style, without: &'static str) -> Elf {
+    pub(super) fn broken(style: ModuleStyle, without: &'static str) -> Elf {
         let machine = if style.x86 { Architecture::X86_64 } else { Architecture::PowerPc64 };
         let object = Object::new(BinaryFormat::Elf, machine, Endianness::Little);
         Elf {

@@ -32,7 +32,7 @@ pub(super) fn new_line(
         at = token.end;
         let hole = |name| Hole::Token { kind: token.kind, name };
         match token.kind {
-            TokenKind::Number if format.numbers_count() => {
+            TokenKind::Number if format.numbers_are_significant() => {
                 strict.literal(&text[token.start..token.end]);
                 masked.hole(hole(None));
             }

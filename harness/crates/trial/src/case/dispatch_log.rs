@@ -1,7 +1,7 @@
 //! `dispatch_log:` of a step: what the hypervisor writes while the step's command records.
 
 use diagnostic::did_you_mean;
-use dtl::{Address, Burst, Item, Plan, PlannedEntry, UNREAD_MAX, When, reason};
+use dtl::{Address, Burst, LogAction, LogPlan, PlannedEntry, UNREAD_MAX, When, reason};
 use formats::units::{DURATION_HELP, parse_signed_duration};
 use yaml::{Fields, Node, Reader};
 
@@ -30,7 +30,7 @@ const BURST_MAX: u64 = 10_000;
 const EVERY: i64 = 10_000;
 
 /// Read the plan; `None` when it has faults.
-pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
+pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<LogPlan> {
     let list = r.list(node)?;
     let mut leaves_unread = false;
     let mut items = Vec::new();
@@ -38,8 +38,8 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
     let last = list.len().saturating_sub(1);
     for (at, item) in list.into_iter().enumerate() {
         match item.text() {
-            Some(POLL) => items.push(Item::Poll),
-            Some(OUTPUT) => items.push(Item::Output),
+            Some(POLL) => items.push(LogAction::WaitDrained),
+            Some(OUTPUT) => items.push(LogAction::WaitOutput),
             Some(END_UNREAD) if at == last => leaves_unread = true,
             Some(END_UNREAD) => {
                 r.report(item.error("nothing can come after the recording's end"));
@@ -54,12 +54,12 @@ pub(super) fn plan(r: &mut Reader, node: &Node<'_>) -> Option<Plan> {
                 good = false;
             }
             None => match burst(r, item) {
-                Some(burst) => items.push(Item::Burst(burst)),
+                Some(burst) => items.push(LogAction::Write(burst)),
                 None => good = false,
             },
         }
     }
-    let plan = Plan { items, leaves_unread };
+    let plan = LogPlan { items, leaves_unread };
     if good && plan.cpus().is_empty() {
         r.report(node.error("no entry is written"));
         return None;
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
     use yaml::Document;
 
-    fn read(text: &str) -> Result<Plan, Vec<String>> {
+    fn read(text: &str) -> Result<LogPlan, Vec<String>> {
         let document = Document::parse("c.yaml", text).expect("valid YAML");
         let mut reader = Reader::new();
         let plan = plan(&mut reader, &document.root());
@@ -253,10 +253,10 @@ mod tests {
         plan.filter(|_| faults.is_empty()).ok_or_else(|| faults.iter().map(shown).collect())
     }
 
-    fn bursts(plan: &Plan) -> Vec<&Burst> {
+    fn bursts(plan: &LogPlan) -> Vec<&Burst> {
         let bursts = plan.items.iter().filter_map(|item| match item {
-            Item::Burst(burst) => Some(burst),
-            Item::Poll | Item::Output => None,
+            LogAction::Write(burst) => Some(burst),
+            LogAction::WaitDrained | LogAction::WaitOutput => None,
         });
         bursts.collect()
     }
@@ -266,7 +266,7 @@ mod tests {
         let text = "- cpu: 1\n  at: 1ms\n  every: 5us\n  preempt: H_CEDE\n  srr0: f+0x18\n  entries:\n  - {dispatch: H_PROD}\n  \
                     - {dispatch: 200, at: -2.5ms, waiting_to_ready: 7}\n  - {timebase: 9}\n- poll\n- cpu: 0\n  count: 3\n- end unread\n";
         let plan = read(text).expect("good");
-        assert!(plan.leaves_unread && plan.items[1] == Item::Poll && plan.items.len() == 3);
+        assert!(plan.leaves_unread && plan.items[1] == LogAction::WaitDrained && plan.items.len() == 3);
         let all = bursts(&plan);
         let entries = &all[0].entries;
         let times: Vec<When> = entries.iter().map(|entry| entry.when).collect();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 
 use super::excuse::{Excuse, ExpectedSplat};
-use dtl::Plan;
+use dtl::LogPlan;
 use formats::{Format, auxtrace_part, log_entries};
 use golden::Golden;
 use guest::{GuestName, ModuleSource};
@@ -98,7 +98,7 @@ pub enum Action {
         /// The exit status that it must have.
         exit_status: u32,
         /// What the hypervisor writes while it runs; its standard input is open until then.
-        log: Option<Plan>,
+        log: Option<LogPlan>,
     },
     /// Run perf on recorded data, in the guest and then, on a copy of the data, on the host. Both
     /// must print the same.
@@ -201,7 +201,7 @@ impl Case {
             match &step.action {
                 Action::Run { script, exit_status, log } => {
                     text.push_str(&format!("run {exit_status} {script}\n"));
-                    text.extend(log.iter().map(Plan::to_text));
+                    text.extend(log.iter().map(LogPlan::to_text));
                 }
                 Action::Decode { arguments, data } => {
                     text.push_str(&format!("decode {data} {}\n", shell_line(arguments)));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::abort::{Abort, excerpt};
-use dtl::{Plan, Symbols, Written};
+use dtl::{LogPlan, Symbols, Written};
 use vm::dispatch_log::{RecordingControl, WriteError, Writer};
 use vm::qemu::GuestControl;
 use vm::{Answer, Pending, Request, Session, SessionError};
@@ -42,7 +42,7 @@ pub(super) fn run_with_dispatch_log(
     session: &mut Session,
     control: &mut GuestControl,
     request: &Request,
-    plan: &Plan,
+    plan: &LogPlan,
     cpus: u64,
     map: &Utf8Path,
 ) -> Result<(Answer, Written), Abort> {

@@ -7,7 +7,7 @@ use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explain
 use crate::execute::{Abort, Transcript};
 use formats::Violation;
 use golden::{Bindings, Facts, compare, split_lines};
-use kmod::{self, Module, read_formats};
+use kmod::{Module, format_violations, read_formats};
 pub use outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
@@ -192,11 +192,8 @@ fn disagreements(capture: &Capture, bytes: &[u8], module: &Module) -> Vec<Violat
         return Vec::new();
     }
     match read_formats(bytes) {
-        Ok(formats) => kmod::disagreements(module, &formats)
-            .into_iter()
-            .map(|found| Violation { line: found.line, message: found.message })
-            .collect(),
-        Err(message) => vec![Violation { line: 1, message }],
+        Ok(formats) => format_violations(module, &formats),
+        Err(violation) => vec![violation],
     }
 }
 

@@ -5,7 +5,7 @@
 //! From then on the hypervisor writes entries, and counts the index up after each; the kernel's timer
 //! reads what is new.
 
-use dtl::{ENTRY_SIZE, Entry, NoSymbol, SLOTS, Symbols};
+use dtl::{ENTRY_SIZE, LogEntry, NoSymbol, SLOTS, Symbols};
 
 use crate::memory::{NoSuchWord, Ram};
 
@@ -165,7 +165,7 @@ impl Log {
     ///
     /// # Errors
     /// When the log is no longer the one that was found; then nothing is written.
-    pub fn append(&mut self, places: &Places, ram: &Ram, entries: &[Entry]) -> Result<(), LogError> {
+    pub fn append(&mut self, places: &Places, ram: &Ram, entries: &[LogEntry]) -> Result<(), LogError> {
         self.check(places, ram)?;
         let cpu = self.cpu;
         let pointer = |fault| LogError::Pointer { cpu, what: "its log", fault };
@@ -224,8 +224,8 @@ mod tests {
         Log::new(cpu, kernel.places().state(&kernel.ram, cpu).expect("good")).expect("empty")
     }
 
-    fn entry(mark: u32) -> Entry {
-        Entry {
+    fn entry(mark: u32) -> LogEntry {
+        LogEntry {
             dispatch: 3,
             preempt: 2,
             processor: 0,
@@ -244,7 +244,7 @@ mod tests {
         let guest = FakeKernel::new();
         let places = guest.places();
         let mut log = log_of(&guest, 1);
-        let entries: Vec<Entry> = (0..100).map(entry).collect();
+        let entries: Vec<LogEntry> = (0..100).map(entry).collect();
         log.append(&places, &guest.ram, &entries[..84]).expect("written");
         assert!(!log.is_read(&places, &guest.ram).expect("there"));
         guest.poll(1, |_| ());

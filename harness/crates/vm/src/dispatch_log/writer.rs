@@ -6,9 +6,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use diagnostic::did_you_mean;
-use dtl::reason::Class;
+use dtl::reason::EntryClass;
 use dtl::{
-    Address, Burst, Clock, Entry, Item, NoSymbol, Plan, PlannedEntry, Symbols, UNREAD_MAX, When, Written,
+    Address, Burst, Clock, LogAction, LogEntry, LogPlan, NoSymbol, PlannedEntry, Symbols, UNREAD_MAX, When,
+    Written,
 };
 
 use super::log::{Log, LogError, Places};
@@ -119,7 +120,7 @@ struct Progress {
     /// The timebase at which the recording was seen to be on.
     start: u64,
     /// What was written to each log since the guest was known to have read all.
-    unread: BTreeMap<u32, Vec<Entry>>,
+    unread: BTreeMap<u32, Vec<LogEntry>>,
     written: Written,
 }
 
@@ -150,13 +151,13 @@ impl<'a> Writer<'a> {
     /// See [`WriteError`]. Nothing is ever written into memory that is not known to be a log.
     pub fn carry_out<P: RecordingControl>(
         mut self,
-        plan: &Plan,
+        plan: &LogPlan,
         cpus: u64,
         control: &mut P,
     ) -> Result<Written, WriteError<P::Error>> {
         // Before the first entry is written, every one must be known to be possible.
         for item in &plan.items {
-            let Item::Burst(burst) = item else { continue };
+            let LogAction::Write(burst) = item else { continue };
             if u64::from(burst.cpu) >= cpus {
                 return Err(WriteError::NoCpu { cpu: burst.cpu, cpus });
             }
@@ -167,9 +168,9 @@ impl<'a> Writer<'a> {
         let mut progress = self.begin(plan, control)?;
         for item in &plan.items {
             match item {
-                Item::Burst(burst) => self.burst(burst, &mut progress, control)?,
-                Item::Poll => self.poll(&mut progress, control)?,
-                Item::Output => {
+                LogAction::Write(burst) => self.burst(burst, &mut progress, control)?,
+                LogAction::WaitDrained => self.poll(&mut progress, control)?,
+                LogAction::WaitOutput => {
                     let what = || "the command had printed something".to_owned();
                     until(control, ON_LIMIT, what, |control| Ok(control.has_printed().then_some(())))?;
                 }
@@ -183,7 +184,7 @@ impl<'a> Writer<'a> {
 
     fn begin<P: RecordingControl>(
         &mut self,
-        plan: &Plan,
+        plan: &LogPlan,
         control: &mut P,
     ) -> Result<Progress, WriteError<P::Error>> {
         let mut logs = BTreeMap::new();
@@ -214,7 +215,7 @@ impl<'a> Writer<'a> {
         };
         let moments = Moments { start: progress.start, now };
         let all = burst.entries.iter().map(|entry| self.entry(entry, burst.cpu, moments));
-        let all = all.collect::<Result<Vec<Entry>, WriteError<P::Error>>>()?;
+        let all = all.collect::<Result<Vec<LogEntry>, WriteError<P::Error>>>()?;
         let of_now =
             burst.entries.iter().zip(&all).filter(|(planned, _)| matches!(planned.when, When::FromStart(_)));
         if let Some(last) = of_now.map(|(_, entry)| entry.timebase).max() {
@@ -223,8 +224,8 @@ impl<'a> Writer<'a> {
             let what = || format!("the time of an entry in line {} had come", burst.line);
             until(control, limit, what, |_| Ok((self.now() >= last).then_some(())))?;
         }
-        let entries: Vec<Entry> =
-            all.into_iter().filter(|entry| Class::of(entry.preempt).bit() & log.mask() != 0).collect();
+        let entries: Vec<LogEntry> =
+            all.into_iter().filter(|entry| EntryClass::of(entry.preempt).bit() & log.mask() != 0).collect();
         progress.written.masked += (burst.entries.len() - entries.len()) as u64;
         let places = self.places;
         self.guest.while_paused(|ram| log.append(&places, ram, &entries))??;
@@ -264,7 +265,7 @@ impl<'a> Writer<'a> {
         planned: &PlannedEntry,
         cpu: u32,
         moments: Moments,
-    ) -> Result<Entry, WriteError<E>> {
+    ) -> Result<LogEntry, WriteError<E>> {
         let after = |moment: u64, nanoseconds: i64| {
             moment.saturating_add_signed(self.clock.ticks(nanoseconds.into()))
         };
@@ -273,7 +274,7 @@ impl<'a> Writer<'a> {
             When::FromNow(nanoseconds) => after(moments.now, nanoseconds),
             When::Timebase(timebase) => timebase,
         };
-        Ok(Entry {
+        Ok(LogEntry {
             dispatch: planned.dispatch,
             preempt: planned.preempt,
             processor: planned.processor.unwrap_or(u16::try_from(cpu).unwrap_or(u16::MAX)),
@@ -375,7 +376,7 @@ mod tests {
     }
 
     fn carry_out(
-        plan: &Plan,
+        plan: &LogPlan,
         guest: FakeKernel,
         mut each: impl FnMut(&FakeKernel) -> bool,
     ) -> Result<Written, String> {
@@ -391,7 +392,7 @@ mod tests {
     #[test]
     fn nothing_is_written_before_the_command_has_printed_something() {
         let mut seen = Vec::new();
-        let items = vec![Item::Output, burst(0, 3)];
+        let items = vec![LogAction::WaitOutput, burst(0, 3)];
         carry_out(&plan(items), FakeKernel::new(), |guest| {
             let mut count = 0;
             guest.poll(0, |_| count += 1);
@@ -402,8 +403,8 @@ mod tests {
         assert_eq!(seen.iter().position(|count| *count > 0), Some(WAITS as usize), "{seen:?}");
     }
 
-    fn plan(items: Vec<Item>) -> Plan {
-        Plan { items, leaves_unread: false }
+    fn plan(items: Vec<LogAction>) -> LogPlan {
+        LogPlan { items, leaves_unread: false }
     }
 
     fn poll(guest: &FakeKernel) -> bool {
@@ -414,7 +415,7 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_was_written_less_what_was_lost() {
-        let items = vec![burst(0, 84), Item::Poll, burst(0, 86), burst(1, 1)];
+        let items = vec![burst(0, 84), LogAction::WaitDrained, burst(0, 86), burst(1, 1)];
         let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
         let marks: Vec<u32> = written.read[&0].iter().map(|entry| entry.enqueue_to_dispatch).collect();
         assert_eq!(marks, (0..84).chain(2..86).collect::<Vec<u32>>());
@@ -434,7 +435,7 @@ mod tests {
 
     #[test]
     fn what_is_left_unread_is_not_expected() {
-        let plan = Plan { items: vec![burst(0, 3)], leaves_unread: true };
+        let plan = LogPlan { items: vec![burst(0, 3)], leaves_unread: true };
         let written = carry_out(&plan, FakeKernel::new(), |_| true).expect("done");
         assert_eq!(written.read.get(&0), None);
     }
@@ -445,7 +446,7 @@ mod tests {
         let absolute = planned(When::Timebase(7), 0);
         let now = planned(When::FromNow(-1_000_000), 0);
         let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute, now];
-        let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries })];
+        let items = vec![LogAction::Write(Burst { line: 1, cpu: 0, entries })];
         let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
         let times: Vec<u64> = written.read[&0].iter().map(|entry| entry.timebase).collect();
         assert_eq!((times[1] - times[0], times[2] - times[1]), (512_000, 1_024_000));
@@ -469,7 +470,7 @@ mod tests {
         assert!(error.contains("CPU 1") && error.contains("its index is 0, and 1 entries"), "{error}");
         let mut wrong = planned(When::FromStart(0), 0);
         wrong.srr0 = Address::Symbol { name: "ff".to_owned(), offset: 0 };
-        let items = vec![Item::Burst(Burst { line: 1, cpu: 0, entries: vec![wrong] })];
+        let items = vec![LogAction::Write(Burst { line: 1, cpu: 0, entries: vec![wrong] })];
         let error = carry_out(&plan(items), FakeKernel::new(), poll).expect_err("no such symbol");
         assert!(error.contains("no symbol `ff`"), "{error}");
     }
