@@ -1,7 +1,6 @@
 //! Round times along a row, in a unit that suits them.
 
 use super::lane::Ns;
-use super::layout;
 use super::window::Window;
 
 /// Ticks of a row at most.
@@ -9,7 +8,7 @@ const MOST: Ns = 12;
 /// A number of units that is long.
 const LONG: Ns = 10_000;
 
-/// What times are told in.
+/// What times are printed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Unit {
     ns: Ns,
@@ -37,7 +36,7 @@ impl Unit {
     pub(super) fn of(windows: &[Window], zero: Ns) -> Unit {
         let step = windows.iter().map(|window| step(window.span())).min().unwrap_or(1);
         let last = windows.last().map_or(0, |window| window.to - zero);
-        // A tenth of a second is told in seconds.
+        // A tenth of a second is printed in seconds.
         Unit::below(step * 10).max(Unit::below(last / LONG))
     }
 
@@ -52,7 +51,7 @@ pub(super) fn ticks(window: Window, zero: Ns, unit: Unit) -> Vec<Tick> {
     let step = step(window.span());
     let first = (window.from - zero).div_euclid(step) * step;
     let times = (0..=MOST + 2).map(|n| first + n * step).filter(|at| window.contains(at + zero));
-    times.map(|at| Tick { x: layout::x(at + zero, window), text: decimal(at, unit.ns) }).collect()
+    times.map(|at| Tick { x: window.x(at + zero), text: decimal(at, unit.ns) }).collect()
 }
 
 /// The least of 1, 2, 5, 10, ... nanoseconds of which a span has no more than [`MOST`].

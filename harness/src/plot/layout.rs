@@ -7,14 +7,9 @@
 
 use super::axis::{Tick, Unit, ticks};
 use super::lane::{Entry, Lane, Ns, Part};
+use super::size::{GROUP, HEAD};
 use super::window::Window;
 
-/// Width of the time axis, in pixels.
-pub(super) const WIDTH: u32 = 1200;
-/// Width and height that a head takes, in pixels.
-pub(super) const HEAD: u32 = 13;
-/// Width of a counting head, in pixels.
-pub(super) const GROUP: u32 = 24;
 /// Levels of heads that stand for one dispatch.
 pub(super) const LEVELS: usize = 3;
 /// A part of a wait that is shorter than this is drawn as long, in pixels, where its bar has room.
@@ -113,23 +108,18 @@ pub(super) fn rows<'l>(lanes: &'l [Lane<'l>], windows: &[Window]) -> Vec<Row<'l>
     windows.iter().map(row).collect()
 }
 
-/// Pixels from the axis's left end.
-pub(super) fn x(at: Ns, window: Window) -> f64 {
-    (at - window.from) as f64 * f64::from(WIDTH) / window.span().max(1) as f64
-}
-
 fn track<'l>(lane: &'l Lane<'l>, window: Window) -> Track<'l> {
     let first = lane.entries.partition_point(|entry| entry.at < window.from);
-    // The entry behind the row may have waited in it.
-    let behind = lane.entries.partition_point(|entry| entry.at < window.to);
-    let shown = &lane.entries[first..(behind + 1).min(lane.entries.len())];
+    // The entry after the row may have waited in it.
+    let after = lane.entries.partition_point(|entry| entry.at < window.to);
+    let shown = &lane.entries[first..(after + 1).min(lane.entries.len())];
     let run = |entry: &Entry<'_>| {
         let (from, to) = (entry.previous?, entry.preempted());
         Some(Run { extent: extent(from, to, window)?, length: to - from })
     };
     let mut heads = Heads::default();
     let marks = shown.iter().map(|entry| {
-        let stem = window.contains(entry.at).then(|| heads.stem(entry, x(entry.at, window)));
+        let stem = window.contains(entry.at).then(|| heads.stem(entry, window.x(entry.at)));
         Mark { entry, preempt: preempt(entry, window), stem }
     });
     let marks: Vec<_> = marks.filter(|mark| mark.stem.is_some() || mark.preempt.is_some()).collect();
@@ -140,7 +130,7 @@ fn track<'l>(lane: &'l Lane<'l>, window: Window) -> Track<'l> {
 /// What of a stretch of time is in the window; `None` when that is nothing.
 fn extent(from: Ns, to: Ns, window: Window) -> Option<Extent> {
     let (from, to) = (from.max(window.from), to.min(window.to));
-    (from < to).then(|| Extent { from: x(from, window), to: x(to, window) })
+    (from < to).then(|| Extent { from: window.x(from), to: window.x(to) })
 }
 
 fn preempt(entry: &Entry<'_>, window: Window) -> Option<Preempt> {
@@ -206,6 +196,7 @@ impl<'l> Heads<'l> {
 mod tests {
     use super::*;
     use crate::plot::lane::lanes;
+    use crate::plot::size::WIDTH;
     use crate::plot::testing::record;
     use dtl::DispatchSample;
 

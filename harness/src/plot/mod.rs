@@ -11,6 +11,7 @@ mod layout;
 mod legend;
 mod palette;
 mod sheet;
+mod size;
 mod svg;
 mod window;
 

@@ -3,9 +3,10 @@
 use super::axis::{decimal, duration};
 use super::label;
 use super::lane::{Lane, Part};
-use super::layout::{Extent, GROUP, Group, HEAD, LEVELS, Mark, Preempt, Row, Start, Track, WIDTH};
+use super::layout::{Extent, Group, LEVELS, Mark, Preempt, Row, Start, Track};
 use super::legend::Legend;
 use super::palette::{self, Look};
+use super::size::{GROUP, HEAD, WIDTH};
 use super::svg::{BAR, Elements};
 
 /// Pixels to the left of the time axis, for the lanes' names.

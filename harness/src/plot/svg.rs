@@ -6,8 +6,9 @@
 use std::fmt::Write;
 
 use super::lane::Part;
-use super::layout::{Extent, GROUP};
+use super::layout::Extent;
 use super::palette::Look;
+use super::size::GROUP;
 
 /// Height of a lane's bar, in pixels.
 pub(super) const BAR: f64 = 16.0;

@@ -5,15 +5,15 @@
 //! takes for most dispatches to have a place of their own. Rows without a dispatch are left out.
 
 use super::lane::{Lane, Ns};
-use super::layout::{HEAD, WIDTH};
+use super::size::{HEAD, WIDTH};
 
-/// A gap that is so many times longer than all the rest is cut out.
+/// A gap at least this many times longer than all the rest is cut out.
 const GAP: Ns = 100;
 /// Rows of a lane, over all lanes.
 const MOST_LANE_ROWS: usize = 240;
 /// As many dispatches in a row need no more room, however close they are.
 const FEW: usize = 12;
-/// One of so many dispatches may be too near to the one before.
+/// One dispatch in this many may be too near to the one before.
 const CROWDED: usize = 10;
 
 /// The time that a row shows: from its start until before its end.
@@ -30,6 +30,11 @@ impl Window {
 
     pub(super) fn span(&self) -> Ns {
         self.to - self.from
+    }
+
+    /// Where a time is, in pixels from the axis's left end.
+    pub(super) fn x(&self, at: Ns) -> f64 {
+        (at - self.from) as f64 * f64::from(WIDTH) / self.span().max(1) as f64
     }
 }
 
@@ -76,7 +81,7 @@ fn cut<'t>(times: &'t [Ns], pieces: &mut Vec<&'t [Ns]>) {
 }
 
 /// The time to show around a piece: a part of what its first entries waited, and a little on both
-/// sides, within what the pieces before and behind leave.
+/// sides, within what the pieces before and after leave.
 fn with_margins(piece: &[Ns], rows: Ns, lanes: &[Lane<'_>], between: (Option<Ns>, Option<Ns>)) -> Window {
     let (first, last) = (piece[0], piece[piece.len() - 1]);
     let row = (last - first) / rows;
