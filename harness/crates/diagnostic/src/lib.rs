@@ -1,4 +1,6 @@
-//! A fault in an input file, with its place.
+//! An error in an input file, with its place.
+
+use std::fmt;
 
 use camino::Utf8PathBuf;
 
@@ -18,7 +20,7 @@ impl Span {
     pub const START: Span = Span { line: 1, column: 1, width: 1 };
 }
 
-/// One fault in one file: what is wrong, where, and what to write instead.
+/// One error in one file: what is wrong, where, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file, relative to the project's root where it lies inside.
@@ -34,7 +36,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A fault of a file as a whole, such as one that cannot be read.
+    /// An error of a file as a whole, such as one that cannot be read.
     pub fn whole_file(file: impl Into<Utf8PathBuf>, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             file: file.into(),
@@ -45,11 +47,20 @@ impl Diagnostic {
         }
     }
 
-    /// The same fault with advice.
+    /// The same error with advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
+    }
+}
+
+/// `FILE:LINE:COLUMN: MESSAGE (HELP)`, in one line.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic { file, span, message, help, .. } = self;
+        write!(f, "{file}:{}:{}: {message}", span.line, span.column)?;
+        help.as_ref().map_or(Ok(()), |help| write!(f, " ({help})"))
     }
 }
 

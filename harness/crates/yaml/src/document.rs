@@ -1,25 +1,29 @@
 //! One parsed YAML file and its nodes.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use diagnostic::{Diagnostic, Span};
 use serde_yaml::Value;
 
-use super::place::{PathStep, Target, locate};
-use diagnostic::{Diagnostic, Span};
+use super::place::{Point, ValuePlace};
 
-/// A YAML file: its name, its text and its value.
+/// A YAML file: its name, its text, its value, and the place of everything in it.
 #[derive(Debug)]
 pub struct Document {
     file: Utf8PathBuf,
     text: String,
     root: Value,
+    place: Option<ValuePlace>,
 }
 
-/// A value in a [`Document`], with the way that leads to it.
+/// A value in a [`Document`], with its place.
 #[derive(Debug, Clone)]
 pub struct Node<'d> {
-    pub(super) document: &'d Document,
-    pub(super) path: Vec<PathStep>,
     pub(super) value: &'d Value,
+    document: &'d Document,
+    /// Where its key begins; where it does when it has none.
+    key: Point,
+    at: Point,
+    place: Option<&'d ValuePlace>,
 }
 
 impl Document {
@@ -31,7 +35,7 @@ impl Document {
         let file = file.as_ref().to_owned();
         let text = text.into();
         match serde_yaml::from_str::<Value>(&text) {
-            Ok(root) => Ok(Document { file, text, root }),
+            Ok(root) => Ok(Document { place: ValuePlace::of_text(&text), file, text, root }),
             Err(error) => {
                 let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
                 let mut message = error.to_string();
@@ -51,21 +55,19 @@ impl Document {
 
     /// The document's value.
     pub fn root(&self) -> Node<'_> {
-        Node { document: self, path: Vec::new(), value: &self.root }
+        let place = self.place.as_ref();
+        let at = place.map_or(Point::START, |place| place.at);
+        Node { value: &self.root, document: self, key: at, at, place }
     }
 
-    /// A fault at a node's key or value.
-    pub(super) fn error(&self, path: &[PathStep], part: Target, message: String) -> Diagnostic {
-        let (line, column) = locate(&self.text, path, part).unwrap_or((1, 1));
+    /// An error at a place; what is marked ends where `is_end` holds.
+    fn error(&self, at: Point, message: String, is_end: fn(char) -> bool) -> Diagnostic {
+        let Point { line, column } = at;
         let source_line = self.text.lines().nth(line - 1).unwrap_or_default().to_owned();
-        let word: usize = source_line
-            .chars()
-            .skip(column - 1)
-            .take_while(|c| if part == Target::Key { *c != ':' } else { !c.is_whitespace() })
-            .count();
+        let width = source_line.chars().skip(column - 1).take_while(|c| !is_end(*c)).count();
         Diagnostic {
             file: self.file.clone(),
-            span: Span { line, column, width: word.max(1) },
+            span: Span { line, column, width: width.max(1) },
             message,
             help: None,
             source_line,
@@ -73,10 +75,10 @@ impl Document {
     }
 }
 
-impl Node<'_> {
+impl<'d> Node<'d> {
     /// The line in which the value begins, from 1.
     pub fn line(&self) -> usize {
-        self.error(String::new()).span.line
+        self.at.line
     }
 
     /// The value, when it is text.
@@ -95,15 +97,27 @@ impl Node<'_> {
         (from <= to && to - from < 100_000).then_some((from, to))
     }
 
-    /// A fault of this node's value.
+    /// An error at this node's value.
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
-        self.document.error(&self.path, Target::Value, message.into())
+        self.document.error(self.at, message.into(), char::is_whitespace)
     }
 
-    /// A fault of this node's key (of its value, where it has no key of its own).
+    /// An error at this node's key (at its value, where it has no key of its own).
     pub fn key_error(&self, message: impl Into<String>) -> Diagnostic {
-        let part =
-            if matches!(self.path.last(), Some(PathStep::Key(_))) { Target::Key } else { Target::Value };
-        self.document.error(&self.path, part, message.into())
+        self.document.error(self.key, message.into(), |c| c == ':')
+    }
+
+    /// The value of a mapping's `key`, which is there.
+    pub(super) fn entry(&self, key: &str, value: &'d Value) -> Node<'d> {
+        let entry = self.place.and_then(|place| place.entry(key));
+        let (key, at) = entry.map_or((self.key, self.at), |entry| (entry.at, entry.value.at));
+        Node { value, document: self.document, key, at, place: entry.map(|entry| &entry.value) }
+    }
+
+    /// An item of a list, which is there, from 0.
+    pub(super) fn item(&self, index: usize, value: &'d Value) -> Node<'d> {
+        let place = self.place.and_then(|place| place.item(index));
+        let at = place.map_or(self.at, |place| place.at);
+        Node { value, document: self.document, key: at, at, place }
     }
 }

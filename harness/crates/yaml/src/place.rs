@@ -1,163 +1,154 @@
-//! Where a key or a value stands in a YAML text.
+//! Where each key and value of a YAML text is.
 //!
-//! serde_yaml's values carry no positions, but its errors do. So a position is found by walking
-//! the text once more and refusing, on purpose, exactly the wanted key or value: the refusal comes
-//! back as an error with line and column. That costs a pass for each question, and only faulty
-//! files ask.
+//! serde_yaml gives values without places, so the text is read a second time, once, by a parser that
+//! gives places and no values. What the second one does not find is at the nearest place around it.
 
-use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use saphyr_parser::{Event, Marker, Parser, ScanError, Span};
 
-/// One step from a value to a value inside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PathStep {
-    Key(String),
-    Index(usize),
-}
-
-/// What is asked for at the end of a path.
+/// A line and a column, from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Target {
-    /// The key of the last step, which must be [`PathStep::Key`].
-    Key,
-    /// The value that the path leads to.
-    Value,
+pub(super) struct Point {
+    pub(super) line: usize,
+    pub(super) column: usize,
 }
 
-/// Line and column, from 1, of a part of `text`; `None` when the path leads nowhere.
-pub(super) fn locate(text: &str, path: &[PathStep], part: Target) -> Option<(usize, usize)> {
-    let refused = Walk { path, part }.deserialize(serde_yaml::Deserializer::from_str(text));
-    let location = refused.err()?.location()?;
-    Some((location.line(), location.column()))
+impl Point {
+    /// The start of a file.
+    pub(super) const START: Point = Point { line: 1, column: 1 };
 }
 
-struct Walk<'p> {
-    path: &'p [PathStep],
-    part: Target,
-}
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        if self.path.is_empty() {
-            deserializer.deserialize_any(Refuse)
-        } else {
-            deserializer.deserialize_any(self)
-        }
+impl From<Marker> for Point {
+    fn from(marker: Marker) -> Point {
+        Point { line: marker.line(), column: marker.col() + 1 }
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
+/// Where a value begins, and where the values inside it do.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ValuePlace {
+    pub(super) at: Point,
+    inside: Inside,
+}
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a value that holds others")
-    }
+#[derive(Debug, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    Items(Vec<ValuePlace>),
+    Entries(Vec<EntryPlace>),
+}
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let mut at = 0;
+/// An entry of a mapping whose key is a scalar.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct EntryPlace {
+    key: String,
+    /// Where the key begins.
+    pub(super) at: Point,
+    pub(super) value: ValuePlace,
+}
+
+impl ValuePlace {
+    /// The places of the only document of a text; `None` when it has none or cannot be read.
+    pub(super) fn of_text(text: &str) -> Option<ValuePlace> {
+        let mut events = Parser::new_from_str(text);
         loop {
-            let found = match &self.path[0] {
-                PathStep::Index(index) if *index == at => {
-                    seq.next_element_seed(Walk { path: &self.path[1..], part: self.part })?
-                }
-                _ => seq.next_element::<IgnoredAny>()?.map(|_| ()),
-            };
-            if found.is_none() {
-                return Ok(());
+            let (event, span) = events.next()?.ok()?;
+            if !matches!(event, Event::StreamStart | Event::DocumentStart(_)) {
+                return place(event, span, &mut events).ok().flatten();
             }
-            at += 1;
+        }
+    }
+
+    /// The place of an item of a list, from 0.
+    pub(super) fn item(&self, index: usize) -> Option<&ValuePlace> {
+        match &self.inside {
+            Inside::Items(items) => items.get(index),
+            _ => None,
         }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let PathStep::Key(wanted) = &self.path[0] else {
-            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(());
-        };
-        let refuse_key = self.part == Target::Key && self.path.len() == 1;
-        while let Some(found) = map.next_key_seed(KeyIs { wanted, refuse: refuse_key })? {
-            if found {
-                map.next_value_seed(Walk { path: &self.path[1..], part: self.part })?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+    /// The place of an entry of a mapping.
+    pub(super) fn entry(&self, key: &str) -> Option<&EntryPlace> {
+        match &self.inside {
+            Inside::Entries(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
         }
-        Ok(())
     }
 }
 
-/// Tells whether a key is the wanted one, or refuses it when its own place is asked for.
-struct KeyIs<'p> {
-    wanted: &'p str,
-    refuse: bool,
+type Events<'e, 't> = &'e mut dyn Iterator<Item = Result<(Event<'t>, Span), ScanError>>;
+
+/// The place of the value that begins with `event`; `None` for the end of what is around it.
+fn place(event: Event<'_>, span: Span, events: Events<'_, '_>) -> Result<Option<ValuePlace>, ScanError> {
+    let inside = match event {
+        Event::Scalar(..) | Event::Alias(_) => Inside::Nothing,
+        Event::SequenceStart(..) => {
+            let mut items = Vec::new();
+            while let Some((item, _)) = next(events)? {
+                items.push(item);
+            }
+            Inside::Items(items)
+        }
+        Event::MappingStart(..) => {
+            let mut entries = Vec::new();
+            while let Some((key, text)) = next(events)? {
+                let Some((value, _)) = next(events)? else { break };
+                entries.extend(text.map(|text| EntryPlace { key: text, at: key.at, value }));
+            }
+            Inside::Entries(entries)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(ValuePlace { at: span.start.into(), inside }))
 }
 
-impl<'de> DeserializeSeed<'de> for KeyIs<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for KeyIs<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<bool, E> {
-        let found = key == self.wanted;
-        if found && self.refuse { Err(E::custom("here")) } else { Ok(found) }
-    }
-}
-
-/// Refuses whatever comes.
-struct Refuse;
-
-impl<'de> Visitor<'de> for Refuse {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("nothing: its place is asked for")
-    }
+/// The next value, and its text when it is a scalar; `None` at the end of what is around it.
+fn next(events: Events<'_, '_>) -> Result<Option<(ValuePlace, Option<String>)>, ScanError> {
+    let Some((event, span)) = events.next().transpose()? else { return Ok(None) };
+    let text = if let Event::Scalar(text, ..) = &event { Some(text.to_string()) } else { None };
+    Ok(place(event, span, events)?.map(|place| (place, text)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEXT: &str =
-        "title: One\nsteps:\n  - run: |\n      echo a\n  - read: /proc/version\n    capture: version\n";
+    const TEXT: &str = "\
+# é: a comment
+title: One
+steps:
+  - run: |
+      echo a
+  - read: /proc/version
+    capture: 'version'
+  - {cpu: [0, 1], \"at\": 1ms}
+";
 
-    fn key(name: &str) -> PathStep {
-        PathStep::Key(name.to_owned())
+    fn point(point: Point) -> (usize, usize) {
+        (point.line, point.column)
     }
 
     #[test]
-    fn keys_and_values_are_found() {
-        assert_eq!(locate(TEXT, &[key("title")], Target::Key), Some((1, 1)));
-        assert_eq!(locate(TEXT, &[key("title")], Target::Value), Some((1, 8)));
-        assert_eq!(
-            locate(TEXT, &[key("steps"), PathStep::Index(1), key("capture")], Target::Key),
-            Some((6, 5))
-        );
-        assert_eq!(
-            locate(TEXT, &[key("steps"), PathStep::Index(1), key("capture")], Target::Value),
-            Some((6, 14))
-        );
-        assert_eq!(locate(TEXT, &[key("steps"), PathStep::Index(1)], Target::Value), Some((5, 5)));
-        assert_eq!(
-            locate(TEXT, &[key("steps"), PathStep::Index(0), key("run")], Target::Value),
-            Some((3, 10))
-        );
+    fn every_key_and_value_has_its_place() {
+        let root = ValuePlace::of_text(TEXT).expect("a document");
+        let title = root.entry("title").expect("there");
+        assert_eq!((point(title.at), point(title.value.at)), ((2, 1), (2, 8)));
+        let steps = &root.entry("steps").expect("there").value;
+        let step = |index| steps.item(index).expect("there");
+        assert_eq!([0, 1, 2].map(|index| point(step(index).at)), [(4, 5), (6, 5), (8, 5)]);
+        // A block of text begins with its first line.
+        assert_eq!(point(step(0).entry("run").expect("there").value.at), (5, 7));
+        let capture = step(1).entry("capture").expect("there");
+        assert_eq!((point(capture.at), point(capture.value.at)), ((7, 5), (7, 14)));
+        let cpus = &step(2).entry("cpu").expect("there").value;
+        assert_eq!(point(cpus.item(1).expect("there").at), (8, 15));
+        assert_eq!(point(step(2).entry("at").expect("there").at), (8, 19));
+        assert_eq!(step(2).entry("absent"), None);
+        assert_eq!(cpus.item(2), None);
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_has_no_place() {
-        assert_eq!(locate(TEXT, &[key("absent")], Target::Key), None);
-        assert_eq!(locate(TEXT, &[key("steps"), PathStep::Index(9)], Target::Value), None);
+    fn text_without_a_document_has_no_places() {
+        assert_eq!(ValuePlace::of_text(""), None);
+        assert_eq!(ValuePlace::of_text("a: ["), None);
     }
 }

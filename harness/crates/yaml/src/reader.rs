@@ -1,4 +1,4 @@
-//! Typed values out of a document, with every fault collected.
+//! Typed values out of a document, with every error collected.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -8,58 +8,76 @@ use formats::units::{DURATION_HELP, parse_duration};
 use serde_yaml::Value;
 
 use super::document::Node;
-use super::place::PathStep;
 
 /// The durations that a file may ask for, in nanoseconds.
 const DURATIONS: RangeInclusive<u64> = 1..=3_600_000_000_000;
 
-/// Collects the faults of a document while typed values are taken out of it.
+/// Collects the errors of a document while typed values are taken out of it.
 #[derive(Debug, Default)]
 pub struct Reader {
-    faults: Vec<Diagnostic>,
+    errors: Vec<Diagnostic>,
 }
 
-/// A mapping whose keys were checked against those that may stand there.
+/// A mapping whose keys were checked against the known ones.
 #[derive(Debug)]
 pub struct Fields<'d> {
     node: Node<'d>,
 }
 
 impl Reader {
-    /// A reader that has met no fault yet.
+    /// A reader without errors.
     pub fn new() -> Reader {
         Reader::default()
     }
 
-    /// Add a fault found by the caller.
-    pub fn report(&mut self, fault: Diagnostic) {
-        self.faults.push(fault);
+    /// Add an error found by the caller.
+    pub fn report(&mut self, error: Diagnostic) {
+        self.errors.push(error);
     }
 
-    /// All faults so far, in the order of their places.
+    /// All errors so far, in the order of their places.
     pub fn into_errors(mut self) -> Vec<Diagnostic> {
-        self.faults.sort_by(|a, b| (&a.file, a.span).cmp(&(&b.file, b.span)));
-        self.faults
+        self.errors.sort_by(|a, b| (&a.file, a.span).cmp(&(&b.file, b.span)));
+        self.errors
     }
 
-    /// Take `node` as a mapping with no other keys than `allowed`.
-    pub fn fields<'d>(&mut self, node: Node<'d>, allowed: &[&str]) -> Option<Fields<'d>> {
+    /// Take `node` as a mapping with no other keys than `known`.
+    pub fn fields<'d>(&mut self, node: Node<'d>, known: &[&str]) -> Option<Fields<'d>> {
+        self.fields_with_renames(node, known, &[])
+    }
+
+    /// Take `node` as a mapping with no other keys than `known`. Each of `renamed` is a key that files used
+    /// to have, with what to write in its place.
+    pub fn fields_with_renames<'d>(
+        &mut self,
+        node: Node<'d>,
+        known: &[&str],
+        renamed: &[(&str, &str)],
+    ) -> Option<Fields<'d>> {
         let Value::Mapping(mapping) = node.value else {
             self.wrong_type(&node, "a mapping of keys to values");
             return None;
         };
         for key in mapping.keys() {
             let Value::String(name) = key else {
-                self.report(node.error(format!("a key must be a word, and one here is {}", kind_of(key))));
+                self.report(node.error(format!("a key must be a word, found {}", kind_of(key))));
                 continue;
             };
-            if !allowed.contains(&name.as_str()) {
-                let help = did_you_mean(name, allowed.iter().copied())
-                    .unwrap_or_else(|| format!("the keys that may stand here are {}", allowed.join(", ")));
-                let fault =
-                    node.child(PathStep::Key(name.clone()), key).key_error(format!("unknown key `{name}`"));
-                self.report(fault.with_help(help));
+            if known.contains(&name.as_str()) {
+                continue;
             }
+            let key = node.entry(name, key);
+            let error = match renamed.iter().find(|(old, _)| old == name) {
+                Some((_, new)) => {
+                    key.key_error(format!("`{name}` has been renamed")).with_help(format!("write {new}"))
+                }
+                None => {
+                    let help = did_you_mean(name, known.iter().copied())
+                        .unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
+                    key.key_error(format!("unknown key `{name}`")).with_help(help)
+                }
+            };
+            self.report(error);
         }
         Some(Fields { node })
     }
@@ -125,24 +143,46 @@ impl Reader {
         }
     }
 
+    /// Take `node` as one of the names in `table`; `what` says what they are names of.
+    pub fn choice<T: Clone>(&mut self, node: &Node<'_>, what: &str, table: &[(&str, T)]) -> Option<T> {
+        let name = self.line(node)?;
+        let found = table.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+        if found.is_none() {
+            let known = || table.iter().map(|(known, _)| *known);
+            let help = did_you_mean(&name, known())
+                .unwrap_or_else(|| format!("known: {}", known().collect::<Vec<_>>().join(", ")));
+            self.report(node.error(format!("unknown {what} `{name}`")).with_help(help));
+        }
+        found
+    }
+
     /// Take `node` as a list.
     pub fn list<'d>(&mut self, node: &Node<'d>) -> Option<Vec<Node<'d>>> {
         let Value::Sequence(items) = node.value else {
             self.wrong_type(node, "a list");
             return None;
         };
-        Some(items.iter().enumerate().map(|(at, value)| node.child(PathStep::Index(at), value)).collect())
+        Some(items.iter().enumerate().map(|(at, value)| node.item(at, value)).collect())
+    }
+
+    /// Take `node` as a list and read each of its items. All are read before any is given up, so that
+    /// the errors of all are reported.
+    pub fn each<'d, T>(
+        &mut self,
+        node: &Node<'d>,
+        mut read: impl FnMut(&mut Reader, Node<'d>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.list(node)?;
+        let read: Vec<Option<T>> = items.into_iter().map(|item| read(self, item)).collect();
+        read.into_iter().collect()
     }
 
     /// Take `node` as a list of lines of text.
     pub fn lines(&mut self, node: &Node<'_>) -> Option<Vec<String>> {
-        let items = self.list(node)?;
-        // All of them are read before any is given up, so that all faults are told.
-        let lines: Vec<Option<String>> = items.iter().map(|item| self.line(item)).collect();
-        lines.into_iter().collect()
+        self.each(node, |reader, item| reader.line(&item))
     }
 
-    /// A fault for a value of the wrong type.
+    /// Report a value of the wrong type.
     pub fn wrong_type(&mut self, node: &Node<'_>, expected: &str) {
         self.report(node.error(format!("expected {expected}, found {}", kind_of(node.value))));
     }
@@ -157,10 +197,10 @@ impl<'d> Fields<'d> {
     /// The value of `key`, when it is there. An explicit null is there.
     pub fn get(&self, key: &str) -> Option<Node<'d>> {
         let value = self.node.value.get(key)?;
-        Some(self.node.child(PathStep::Key(key.to_owned()), value))
+        Some(self.node.entry(key, value))
     }
 
-    /// The value of `key`, or a fault when it is not there.
+    /// The value of `key`, or an error when it is not there.
     pub fn need(&self, reader: &mut Reader, key: &str) -> Option<Node<'d>> {
         let found = self.get(key);
         if found.is_none() {
@@ -168,13 +208,19 @@ impl<'d> Fields<'d> {
         }
         found
     }
-}
 
-impl<'d> Node<'d> {
-    pub(super) fn child(&self, step: PathStep, value: &'d Value) -> Node<'d> {
-        let mut path = self.path.clone();
-        path.push(step);
-        Node { document: self.document, path, value }
+    /// What `read` makes of the value of `key`: `Some(None)` without the key, `None` after an error.
+    #[expect(clippy::option_option, reason = "the two absences differ")]
+    pub fn optional<T>(
+        &self,
+        reader: &mut Reader,
+        key: &str,
+        read: impl FnOnce(&mut Reader, &Node<'d>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match self.get(key) {
+            Some(node) => read(reader, &node).map(Some),
+            None => Some(None),
+        }
     }
 }
 
@@ -192,76 +238,4 @@ fn kind_of(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::Document;
-    use super::*;
-
-    fn faults(text: &str, check: impl FnOnce(&mut Reader, &Document)) -> Vec<String> {
-        let document = Document::parse("t.yaml", text).expect("valid YAML");
-        let mut reader = Reader::new();
-        check(&mut reader, &document);
-        reader
-            .into_errors()
-            .iter()
-            .map(|f| {
-                format!(
-                    "{}:{}: {} ({})",
-                    f.span.line,
-                    f.span.column,
-                    f.message,
-                    f.help.as_deref().unwrap_or("")
-                )
-            })
-            .collect()
-    }
-
-    #[test]
-    fn unknown_keys_are_all_reported_with_a_suggestion() {
-        let found = faults("titel: x\nsteps: 1\nzzz: 2\n", |reader, document| {
-            reader.fields(document.root(), &["title", "steps"]);
-        });
-        assert_eq!(
-            found,
-            [
-                "1:1: unknown key `titel` (did you mean `title`?)",
-                "3:1: unknown key `zzz` (the keys that may stand here are title, steps)",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_number_is_no_text() {
-        let found = faults("title: 12\n", |reader, document| {
-            let fields = reader.fields(document.root(), &["title"]).expect("a mapping");
-            let node = fields.need(reader, "title").expect("there");
-            assert_eq!(reader.text(&node), None);
-        });
-        assert_eq!(found, ["1:8: expected text, found the number 12 (put the value in quotes)"]);
-    }
-
-    #[test]
-    fn a_key_given_twice_is_no_document() {
-        let fault = Document::parse("t.yaml", "a: 1\na: 2\n").expect_err("twice");
-        assert!(fault.message.contains("duplicate"), "{}", fault.message);
-    }
-
-    #[test]
-    fn duration_is_from_a_nanosecond_to_an_hour() {
-        let read = |text: &str| {
-            let document = Document::parse("t.yaml", text).expect("valid YAML");
-            Reader::new().duration(&document.root())
-        };
-        assert_eq!(read("500us"), Some(Duration::from_micros(500)));
-        assert_eq!(read("60min"), Some(Duration::from_secs(3600)));
-        let found = |text: &str| {
-            faults(text, |reader, document| {
-                assert_eq!(reader.duration(&document.root()), None);
-            })
-        };
-        let help = format!("({DURATION_HELP})");
-        assert_eq!(found("5"), [format!("1:1: expected a duration, found the number 5 {help}")]);
-        assert_eq!(found("5h"), [format!("1:1: `5h` is not a duration: unknown unit {help}")]);
-        assert_eq!(found("0s"), ["1:1: `0s` is not from 1ns to 60min ()"]);
-        assert_eq!(found("61min"), ["1:1: `61min` is not from 1ns to 60min ()"]);
-    }
-}
+mod tests;
