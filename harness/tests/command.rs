@@ -141,7 +141,7 @@ struct Waiting {
 impl Waiting {
     fn start(more: &[&str]) -> Waiting {
         prepared();
-        let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    limit: 2min\n    capture: out\n";
+        let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    timeout: 2min\n    capture: out\n";
         let project = TestProject::new(case, &[("out", "")]);
         let child = goldtrace(&project, &[&["run", "--guest", "x86_64"], more].concat())
             .stdout(Stdio::piped())

@@ -78,7 +78,7 @@ fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
 /// A case that records on ppc64le while this log is written.
 fn recording(script: &str, log: &str) -> TestProject {
     let text = format!(
-        "title: T\nrequires: [perf]\ndirectory: /tmp\nsteps:\n  - run: {script}\n    dispatch_log: {log}\n    capture: out\n"
+        "title: T\nrequires: [perf]\ncwd: /tmp\nsteps:\n  - run: {script}\n    dispatch_log: {log}\n    capture: out\n"
     );
     TestProject::new(&text, &[("out", "")])
 }

@@ -86,6 +86,11 @@ impl<'d> Node<'d> {
         self.value.as_str()
     }
 
+    /// Whether the value is a mapping with this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.value.get(key).is_some()
+    }
+
     /// The value as a range of numbers, `7..9` with both ends, or as one number.
     pub fn range(&self) -> Option<(usize, usize)> {
         if let Some(number) = self.value.as_u64() {

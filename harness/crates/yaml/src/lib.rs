@@ -11,4 +11,4 @@ mod place;
 mod reader;
 
 pub use document::{Document, Node};
-pub use reader::{Fields, Reader};
+pub use reader::{Fields, Reader, show_size};

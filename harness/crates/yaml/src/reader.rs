@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use diagnostic::{Diagnostic, did_you_mean};
-use formats::units::{DURATION_HELP, parse_duration};
+use formats::units::{DURATION_HELP, DurationError, parse_duration, parse_signed_duration};
 use serde_yaml::Value;
 
 use super::document::Node;
@@ -111,7 +111,7 @@ impl Reader {
     }
 
     /// Take `node` as a whole number in `range`.
-    pub fn number(&mut self, node: &Node<'_>, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
+    pub fn number(&mut self, node: &Node<'_>, range: RangeInclusive<u64>) -> Option<u64> {
         let Some(number) = node.value.as_u64() else {
             self.wrong_type(node, &format!("a whole number from {} to {}", range.start(), range.end()));
             return None;
@@ -123,19 +123,57 @@ impl Reader {
         Some(number)
     }
 
-    /// Take `node` as a duration of more than nothing and at most an hour, such as `500ms`, `10s` or `2min`.
-    pub fn duration(&mut self, node: &Node<'_>) -> Option<Duration> {
-        let Some(text) = node.value.as_str() else {
-            let fault = node.error(format!("expected a duration, found {}", kind_of(node.value)));
-            self.report(fault.with_help(DURATION_HELP));
+    /// Take `node` as `true` or `false`.
+    pub fn boolean(&mut self, node: &Node<'_>) -> Option<bool> {
+        let value = node.value.as_bool();
+        if value.is_none() {
+            self.wrong_type(node, "true or false");
+        }
+        value
+    }
+
+    /// Take `node` as a size in whole KiB or MiB, such as `64MiB`; the size in bytes.
+    pub fn size(&mut self, node: &Node<'_>, range: RangeInclusive<u64>) -> Option<u64> {
+        let Some(size) = node.value.as_str().and_then(parse_size) else {
+            let error = node.error(format!("expected a size, found {}", kind_of(node.value)));
+            self.report(error.with_help("write a whole number and its unit (KiB or MiB), such as 64MiB"));
             return None;
         };
-        match parse_duration(text) {
-            Ok(nanoseconds) if DURATIONS.contains(&nanoseconds) => Some(Duration::from_nanos(nanoseconds)),
-            Ok(_) => {
-                self.report(node.error(format!("`{text}` is not from 1ns to 60min")));
-                None
-            }
+        if !range.contains(&size) {
+            let (from, to) = (show_size(*range.start()), show_size(*range.end()));
+            self.report(node.error(format!("{} is not from {from} to {to}", show_size(size))));
+            return None;
+        }
+        Some(size)
+    }
+
+    /// Take `node` as a duration of more than nothing and at most an hour, such as `500ms`, `10s` or `2min`.
+    pub fn duration(&mut self, node: &Node<'_>) -> Option<Duration> {
+        let (text, nanoseconds) = self.nanoseconds(node, parse_duration)?;
+        if !DURATIONS.contains(&nanoseconds) {
+            self.report(node.error(format!("`{text}` is not from 1ns to 60min")));
+            return None;
+        }
+        Some(Duration::from_nanos(nanoseconds))
+    }
+
+    /// Take `node` as a duration that may be negative, such as `-5ms`, in nanoseconds.
+    pub fn signed_duration(&mut self, node: &Node<'_>) -> Option<i64> {
+        Some(self.nanoseconds(node, parse_signed_duration)?.1)
+    }
+
+    fn nanoseconds<'d, T>(
+        &mut self,
+        node: &Node<'d>,
+        parse: fn(&str) -> Result<T, DurationError>,
+    ) -> Option<(&'d str, T)> {
+        let Some(text) = node.value.as_str() else {
+            let error = node.error(format!("expected a duration, found {}", kind_of(node.value)));
+            self.report(error.with_help(DURATION_HELP));
+            return None;
+        };
+        match parse(text) {
+            Ok(nanoseconds) => Some((text, nanoseconds)),
             Err(error) => {
                 self.report(node.error(error.to_string()).with_help(DURATION_HELP));
                 None
@@ -210,7 +248,6 @@ impl<'d> Fields<'d> {
     }
 
     /// What `read` makes of the value of `key`: `Some(None)` without the key, `None` after an error.
-    #[expect(clippy::option_option, reason = "the two absences differ")]
     pub fn optional<T>(
         &self,
         reader: &mut Reader,
@@ -235,6 +272,22 @@ fn kind_of(value: &Value) -> String {
         Value::Mapping(_) => "a mapping".to_owned(),
         Value::Tagged(t) => format!("a value tagged {}", t.tag),
     }
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let shift = match unit {
+        "KiB" => 10,
+        "MiB" => 20,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// A size of whole KiB as [`Reader::size`] takes it.
+pub fn show_size(bytes: u64) -> String {
+    if bytes % (1 << 20) == 0 { format!("{}MiB", bytes >> 20) } else { format!("{}KiB", bytes >> 10) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use regex::bytes::Regex;
 
 use golden::{Comparison, Condition, Edit, Facts};
-use vm::Splat;
 
 /// Lines of a golden that a known fault touches.
 #[derive(Debug, Clone)]
@@ -24,38 +23,6 @@ pub struct Excuse {
     pub reason: String,
 }
 
-/// A known fault of which the kernel complains.
-#[derive(Debug, Clone)]
-pub struct ExpectedSplat {
-    /// Its line in the case's file, from 1.
-    pub line: usize,
-    /// How it complains.
-    pub kind: SplatKind,
-    /// A function that the console's report must name.
-    pub symbol: Option<String>,
-    /// The kernels and guests that have the fault; all without it.
-    pub when: Option<Condition>,
-    /// What is wrong, and since when.
-    pub reason: String,
-}
-
-/// How the kernel complains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SplatKind {
-    /// It panics.
-    Panic,
-    /// It dies of an oops, on which it panics.
-    Oops,
-    /// It warns and goes on.
-    Warning,
-}
-
-impl SplatKind {
-    /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, SplatKind); 3] =
-        [("panic", SplatKind::Panic), ("oops", SplatKind::Oops), ("warning", SplatKind::Warning)];
-}
-
 impl Excuse {
     /// Whether it counts on a guest.
     pub fn applies(&self, facts: &Facts) -> bool {
@@ -66,40 +33,6 @@ impl Excuse {
     pub fn is_needed(&self, comparison: &Comparison) -> bool {
         let touched = |edit: &Edit| matches!(edit, Edit::Missing { golden } if self.lines.contains(golden));
         comparison.edits.iter().any(touched)
-    }
-}
-
-impl ExpectedSplat {
-    /// Whether it counts on a guest.
-    pub fn applies(&self, facts: &Facts) -> bool {
-        self.when.as_ref().is_none_or(|condition| condition.holds(facts))
-    }
-
-    /// Whether these are its complaints, on this console, and no others. A warning names its function
-    /// in its own line; before a death there are many lines.
-    pub fn is(&self, complaints: &[Splat], console: &str) -> bool {
-        match self.kind {
-            SplatKind::Warning => {
-                !complaints.is_empty()
-                    && complaints
-                        .iter()
-                        .all(|c| !c.fatal && c.line.starts_with("WARNING: ") && self.is_named_in(&c.line))
-            }
-            SplatKind::Panic | SplatKind::Oops => {
-                complaints.iter().any(|complaint| complaint.fatal) && self.is_named_in(console)
-            }
-        }
-    }
-
-    /// Whether its function stands in a text of the kernel.
-    fn is_named_in(&self, text: &str) -> bool {
-        self.symbol.as_ref().is_none_or(|symbol| {
-            // `symbol+0x10/0x80`, with no other letter of a name before it.
-            let found = format!("{symbol}+0x");
-            text.match_indices(&found).any(|(at, _)| {
-                !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-            })
-        })
     }
 }
 
@@ -197,34 +130,5 @@ mod tests {
         assert!(explains(&[&first, &second], &alone, &[b"wrong"]));
         assert!(!explains(&[&first, &second], &alone, &[b"odd"]));
         assert!(explains(&[&first, &excuse(&[3], None)], &alone, &[b"anything"]));
-    }
-
-    fn expected(kind: SplatKind, symbol: Option<&str>) -> ExpectedSplat {
-        let symbol = symbol.map(str::to_owned);
-        ExpectedSplat { line: 1, kind, symbol, when: None, reason: String::new() }
-    }
-
-    #[test]
-    fn a_death_is_told_by_its_symbol() {
-        let console = "[    1.0] NIP [c00000000012f070] vpa_dtl_event_add+0x70/0x178";
-        let complaints = [Splat { line: "Kernel panic - not syncing: x".to_owned(), fatal: true }];
-        let is = |symbol| expected(SplatKind::Oops, symbol).is(&complaints, console);
-        assert!(is(None));
-        assert!(is(Some("vpa_dtl_event_add")));
-        assert!(!is(Some("event_add")));
-        assert!(!is(Some("vpa_dtl_event_del")));
-        assert!(!expected(SplatKind::Panic, None).is(&[], console));
-    }
-
-    #[test]
-    fn a_warning_is_one_when_it_is_all_that_is_told() {
-        let line = |line: &str, fatal| Splat { line: line.to_owned(), fatal };
-        let warning = line("WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1", false);
-        let is = |complaints: &[Splat]| expected(SplatKind::Warning, Some("f")).is(complaints, "");
-        assert!(is(std::slice::from_ref(&warning)));
-        assert!(!is(&[]));
-        assert!(!is(&[warning.clone(), line("WARNING: kernel/x.c:2 at g+0x1/0x2, CPU#1: sh/1", false)]));
-        assert!(!is(&[warning.clone(), line("BUG: f+0x1/0x2", false)]));
-        assert!(!is(&[warning, line("Kernel panic - not syncing: f+0x1/0x2", true)]));
     }
 }

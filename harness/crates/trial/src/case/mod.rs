@@ -1,7 +1,7 @@
 //! Cases: documented scenarios, each with the goldens of what it captures.
 //!
-//! A case is a folder below `cases/` with a `case.yaml`; its path is its id. [`load_all`] reads and
-//! checks all of them, goldens included, and tells every fault at once, before anything is booted.
+//! A case is a directory below `cases/` with a `case.yaml`; its path is its id. [`load_all`] reads and
+//! checks all of them, goldens included, and reports all errors at once, before anything is booted.
 //!
 //! This module runs nothing and compares nothing.
 
@@ -12,8 +12,11 @@ mod find;
 mod model;
 mod names;
 mod read;
+mod renamed;
+mod splat;
 
 pub use draft::{DraftModule, draft, relative};
-pub use excuse::{Excuse, ExpectedSplat, SplatKind, explains};
+pub use excuse::{Excuse, explains};
 pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
 pub use model::{Action, Capture, CapturePart, Case, CaseId, Requires, Step};
+pub use splat::{ExpectedSplat, SplatKind};

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use super::excuse::{Excuse, ExpectedSplat};
+use super::excuse::Excuse;
+use super::splat::ExpectedSplat;
 use dtl::LogPlan;
 use formats::{Format, auxtrace_part, log_entries};
 use golden::Golden;
@@ -13,7 +14,7 @@ use guest::{GuestName, ModuleSource};
 use image::digest::text_digest;
 use vm::process::shell_line;
 
-/// A case's id: its folder's path below `cases/`, such as `histogram-design/alias`.
+/// A case's id: its directory's path below `cases/`, such as `histogram-design/alias`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseId(String);
 
@@ -54,12 +55,12 @@ pub struct Case {
     pub requires: Requires,
     /// The modules that its trials can load besides those of the guest.
     pub modules: Vec<ModuleSource>,
-    /// The folder in the guest that its steps start from.
+    /// The directory in the guest that its steps start in.
     pub cwd: String,
-    /// Known faults whose marks in captures are excused.
+    /// Known bugs whose marks in captures are excused.
     pub xfail: Vec<Excuse>,
-    /// A known fault of which the kernel complains.
-    pub expected: Option<ExpectedSplat>,
+    /// Known bugs on which the kernel reports on its console.
+    pub expected_splats: Vec<ExpectedSplat>,
     /// Its steps, in order; at least one captures something.
     pub steps: Vec<Step>,
 }
@@ -84,6 +85,8 @@ pub struct Step {
     pub action: Action,
     /// How long it may take, in the guest's time.
     pub timeout: Duration,
+    /// How many bytes it may print.
+    pub output_limit: u32,
     /// What is kept and compared.
     pub capture: Option<Capture>,
 }

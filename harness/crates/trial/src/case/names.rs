@@ -6,13 +6,13 @@ use super::model::Step;
 use diagnostic::{Diagnostic, Span, did_you_mean};
 use golden::{Golden, Hole, Namespace};
 
-/// Faults of names that show only when all goldens of a case are seen together.
-pub(super) fn faults(steps: &[Step]) -> Vec<Diagnostic> {
+/// Errors in names that show only when all goldens of a case are seen together.
+pub(super) fn errors(steps: &[Step]) -> Vec<Diagnostic> {
     let goldens: Vec<&Golden> =
         steps.iter().filter_map(|step| Some(&step.capture.as_ref()?.golden)).collect();
     let mut kinds: BTreeMap<&str, (Namespace, String)> = BTreeMap::new();
     let mut bound: Vec<(Namespace, &str)> = Vec::new();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for golden in &goldens {
         for (line, hole) in holes(golden) {
             bound.extend(hole.binds());
@@ -22,7 +22,7 @@ pub(super) fn faults(steps: &[Step]) -> Vec<Diagnostic> {
             if *known != namespace {
                 let message =
                     format!("{name} is the name of a {known} at {first}, and of a {namespace} here");
-                faults.push(fault(golden, line, hole, message, Some("use two names".to_owned())));
+                errors.push(error(golden, line, hole, message, Some("use two names".to_owned())));
             }
         }
     }
@@ -32,17 +32,17 @@ pub(super) fn faults(steps: &[Step]) -> Vec<Diagnostic> {
             let known = bound.iter().filter(|(kind, _)| *kind == namespace).map(|(_, name)| *name);
             let help =
                 did_you_mean(name, known).unwrap_or_else(|| format!("bind it: {{{{{namespace}:{name}}}}}"));
-            faults.push(fault(golden, line, hole, format!("no golden of the case binds {name}"), Some(help)));
+            errors.push(error(golden, line, hole, format!("no golden of the case binds {name}"), Some(help)));
         }
     }
-    faults
+    errors
 }
 
 fn holes(golden: &Golden) -> impl Iterator<Item = (usize, &Hole)> {
     golden.patterns().into_iter().flat_map(|(line, pattern)| pattern.holes().map(move |hole| (line, hole)))
 }
 
-fn fault(golden: &Golden, line: usize, hole: &Hole, message: String, help: Option<String>) -> Diagnostic {
+fn error(golden: &Golden, line: usize, hole: &Hole, message: String, help: Option<String>) -> Diagnostic {
     let text = golden.text.line(line);
     let shown = hole.to_string();
     let at = text.find(&shown).unwrap_or(0);
@@ -74,6 +74,7 @@ mod tests {
                 line: 1,
                 action: Action::Read { path: "f".to_owned() },
                 timeout: Duration::from_secs(1),
+                output_limit: 1,
                 capture: Some(Capture {
                     name: at.to_string(),
                     format: Format::Plain,
@@ -84,7 +85,7 @@ mod tests {
             }
         };
         let steps: Vec<Step> = bodies.iter().enumerate().map(step).collect();
-        faults(&steps)
+        errors(&steps)
             .into_iter()
             .map(|f| {
                 format!(

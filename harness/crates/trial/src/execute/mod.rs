@@ -16,6 +16,7 @@ use crate::prepare::{PreparedGuest, rootfs_spec};
 use dtl::Written;
 use vm::qemu::{GuestControl, Machine};
 use vm::{Answer, Request, Session, Splat, StepEnd, Work};
+use yaml::show_size;
 
 pub use abort::Abort;
 use abort::excerpt;
@@ -23,9 +24,6 @@ pub use decode::HostOutput;
 use dispatch_log::run_with_dispatch_log;
 pub use inspect::Inspected;
 use inspect::inspect;
-
-/// How many bytes a step may print. A large hist_debug file has 20 KiB.
-const OUTPUT_LIMIT: u32 = 8 << 20;
 
 /// What happened in a trial, as plain data.
 #[derive(Debug, Clone, Default)]
@@ -272,7 +270,7 @@ fn request(case: &Case, step: &Step) -> Option<Request> {
         },
         cwd: case.cwd.clone(),
         timeout: step.timeout,
-        output_limit: OUTPUT_LIMIT,
+        output_limit: step.output_limit,
     })
 }
 
@@ -288,11 +286,14 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         StepEnd::Signalled(signal) => format!("ended by signal {signal}"),
         StepEnd::TimedOut => {
             format!(
-                "no end within {:.1} s: the step was killed (`limit:` sets another limit)",
+                "timed out after {:.1} s: the step was killed (`timeout:` sets another timeout)",
                 step.timeout.as_secs_f64()
             )
         }
-        StepEnd::Flooded => format!("more than {} MiB of output: the step was killed", OUTPUT_LIMIT >> 20),
+        StepEnd::Flooded => format!(
+            "more than {} of output: the step was killed (`output_limit:` sets another limit)",
+            show_size(step.output_limit.into())
+        ),
         StepEnd::Errno(errno) => {
             let error = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
             match &step.action {

@@ -1,6 +1,7 @@
 //! From a transcript to an outcome.
 
 mod outcome;
+mod splat;
 
 use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explains};
@@ -11,6 +12,7 @@ use kmod::{Module, format_violations, read_formats};
 pub use outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
+use splat::is_expected;
 
 /// How many of the console's last lines an error shows.
 const TAIL_LINES: usize = 50;
@@ -26,9 +28,9 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
         Ok(failure) => failure,
         Err(what) => return error(case, transcript, dir, what),
     };
-    if let Some(expected) = case.expected.as_ref().filter(|expected| expected.applies(facts)) {
+    if let Some(expected) = case.expected_splats.iter().find(|expected| expected.applies(facts)) {
         let excused = vec![excused(case, expected.line, &expected.reason)];
-        let is_it = expected.is(&transcript.complaints, &transcript.console);
+        let is_it = is_expected(expected, &transcript.complaints, &transcript.console);
         // After a warning the guest goes on, and what it does then counts.
         let goes_on = transcript.abort.is_none();
         return match kernel {
@@ -231,6 +233,7 @@ mod tests {
             line: 3,
             action: Action::Run { script: "x".to_owned(), exit_status: 0, log: None },
             timeout: Duration::from_secs(1),
+            output_limit: 1,
             capture,
         };
         Case {
@@ -244,7 +247,7 @@ mod tests {
             modules: Vec::new(),
             cwd: "/".to_owned(),
             xfail: Vec::new(),
-            expected: None,
+            expected_splats: Vec::new(),
             steps: vec![step],
         }
     }
@@ -362,9 +365,16 @@ mod tests {
     #[test]
     fn an_expected_death_is_no_failure_and_a_life_is_one() {
         let symbol = Some("f".to_owned());
-        let death =
-            ExpectedSplat { line: 9, kind: SplatKind::Panic, symbol, when: None, reason: "R".to_owned() };
-        let case = Case { expected: Some(death), ..case() };
+        let death = ExpectedSplat {
+            file: "cases/a/b/case.yaml".into(),
+            line: 9,
+            kind: SplatKind::Panic,
+            symbol,
+            step: None,
+            condition: None,
+            reason: "R".to_owned(),
+        };
+        let case = Case { expected_splats: vec![death], ..case() };
         let dead = |console: &str| Transcript {
             abort: Some(Abort::Panic),
             complaints: vec![complaint(true)],
@@ -380,8 +390,16 @@ mod tests {
     fn after_an_expected_warning_the_captures_count() {
         let symbol = Some("f".to_owned());
         let kind = SplatKind::Warning;
-        let expected = ExpectedSplat { line: 9, kind, symbol, when: None, reason: "R".to_owned() };
-        let case = Case { expected: Some(expected), ..case() };
+        let expected = ExpectedSplat {
+            file: "cases/a/b/case.yaml".into(),
+            line: 9,
+            kind,
+            symbol,
+            step: None,
+            condition: None,
+            reason: "R".to_owned(),
+        };
+        let case = Case { expected_splats: vec![expected], ..case() };
         let warned = |line: &str, capture: &str| Transcript {
             complaints: vec![Splat { line: line.to_owned(), fatal: false }],
             ..transcript(capture)

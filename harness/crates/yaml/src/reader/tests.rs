@@ -78,6 +78,54 @@ fn value_of_another_type_is_an_error() {
 }
 
 #[test]
+fn boolean_is_true_or_false() {
+    let boolean = |r: &mut Reader, d: &Document| r.boolean(&d.root());
+    check("on", boolean, &expect!["t.yaml:1:1: expected true or false, found the text `on`"]);
+    let document = Document::parse("t.yaml", "false").expect("valid YAML");
+    assert_eq!(boolean(&mut Reader::new(), &document), Some(false));
+}
+
+#[test]
+fn size_has_a_unit_and_a_range() {
+    let size = |r: &mut Reader, d: &Document| r.size(&d.root(), 1 << 10..=256 << 20);
+    for (text, bytes) in [("1KiB", 1 << 10), ("1536KiB", 1536 << 10), ("256MiB", 256 << 20)] {
+        let document = Document::parse("t.yaml", text).expect("valid YAML");
+        assert_eq!(size(&mut Reader::new(), &document), Some(bytes));
+        assert_eq!(show_size(bytes), text);
+    }
+    check(
+        "8",
+        size,
+        &expect![
+            "t.yaml:1:1: expected a size, found the number 8 (write a whole number and its unit (KiB or MiB), such as 64MiB)"
+        ],
+    );
+    check(
+        "8MB",
+        size,
+        &expect![
+            "t.yaml:1:1: expected a size, found the text `8MB` (write a whole number and its unit (KiB or MiB), such as 64MiB)"
+        ],
+    );
+    check(
+        "1.5MiB",
+        size,
+        &expect![
+            "t.yaml:1:1: expected a size, found the text `1.5MiB` (write a whole number and its unit (KiB or MiB), such as 64MiB)"
+        ],
+    );
+    check("0KiB", size, &expect!["t.yaml:1:1: 0MiB is not from 1KiB to 256MiB"]);
+    check("257MiB", size, &expect!["t.yaml:1:1: 257MiB is not from 1KiB to 256MiB"]);
+    check(
+        "18446744073709551615MiB",
+        size,
+        &expect![
+            "t.yaml:1:1: expected a size, found the text `18446744073709551615MiB` (write a whole number and its unit (KiB or MiB), such as 64MiB)"
+        ],
+    );
+}
+
+#[test]
 fn every_item_of_a_list_is_read() {
     check(
         "[a, 1, b, true]",
@@ -124,8 +172,20 @@ fn duration_is_from_a_nanosecond_to_an_hour() {
         let document = Document::parse("t.yaml", text).expect("valid YAML");
         assert_eq!(duration(&mut Reader::new(), &document), Some(time));
     }
-    check("5", duration, &expect!["t.yaml:1:1: expected a duration, found the number 5 (write a number and its unit (ns, us, ms, s or min), such as 10us, 1.5ms or 60s)"]);
-    check("5h", duration, &expect!["t.yaml:1:1: `5h` is not a duration: unknown unit (write a number and its unit (ns, us, ms, s or min), such as 10us, 1.5ms or 60s)"]);
+    check(
+        "5",
+        duration,
+        &expect![
+            "t.yaml:1:1: expected a duration, found the number 5 (write a number and its unit (ns, us, ms, s or min), such as 10us, 1.5ms or 60s)"
+        ],
+    );
+    check(
+        "5h",
+        duration,
+        &expect![
+            "t.yaml:1:1: `5h` is not a duration: unknown unit (write a number and its unit (ns, us, ms, s or min), such as 10us, 1.5ms or 60s)"
+        ],
+    );
     check("0s", duration, &expect!["t.yaml:1:1: `0s` is not from 1ns to 60min"]);
     check("61min", duration, &expect!["t.yaml:1:1: `61min` is not from 1ns to 60min"]);
 }

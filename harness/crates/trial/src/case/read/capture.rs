@@ -1,114 +1,94 @@
 //! What a step captures, and its golden.
 
-use super::Context;
-use crate::case::find::GOLDEN_EXTENSION;
+use super::CaseReader;
 use crate::case::model::{Action, Capture, CapturePart};
-use diagnostic::did_you_mean;
 use formats::Format;
 use golden::{Golden, HEADER};
-use yaml::{Fields, Node};
+use yaml::{Fields, Node, Reader};
 
-impl Context<'_> {
-    /// The outer option is for faults, the inner one for a step without capture.
+impl CaseReader<'_> {
+    /// The outer option is for errors, the inner one for a step without capture.
     #[expect(clippy::option_option, reason = "the two absences differ")]
-    pub(super) fn capture(&mut self, f: &Fields<'_>, action: Option<&Action>) -> Option<Option<Capture>> {
-        let format = match f.get("format") {
-            Some(node) => Some(self.format(&node)?),
-            None => None,
-        };
+    pub(super) fn capture(
+        &mut self,
+        r: &mut Reader,
+        f: &Fields<'_>,
+        action: Option<&Action>,
+    ) -> Option<Option<Capture>> {
+        let format = f.optional(r, "format", |r, node| r.choice(node, "format", &Format::ALL));
         let Some(node) = f.get("capture") else {
             for key in ["format", "part", "defined_by"] {
                 if let Some(node) = f.get(key) {
-                    self.reader.report(node.key_error(format!("`{key}` without `capture` has no effect")));
+                    r.report(node.key_error(format!("`{key}` without `capture` has no effect")));
                 }
             }
             if action.is_some_and(|action| !matches!(action, Action::Run { .. })) {
-                let fault = f.node().error("something is read and not captured");
-                self.reader.report(fault.with_help("add `capture: NAME`"));
+                let error = f.node().error("what this step reads is not captured");
+                r.report(error.with_help("add `capture: NAME`"));
             }
             return Some(None);
         };
-        let name = self.reader.line(&node)?;
+        let name = r.line(&node)?;
         if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)) || name.starts_with('.') {
-            let fault = node.error(format!("`{name}` cannot name a file"));
-            self.reader.report(fault.with_help("use letters, digits, `.`, `_` and `-`"));
+            let error = node.error(format!("`{name}` cannot be a file's name"));
+            r.report(error.with_help("use letters, digits, `.`, `_` and `-`, and begin without `.`"));
             return None;
         }
         if !self.captures.insert(name.clone()) {
-            self.reader.report(node.error(format!("an earlier step captures `{name}` already")));
+            r.report(node.error(format!("an earlier step captures `{name}` already")));
             return None;
         }
-        let format = format.unwrap_or_else(|| match action {
+        let golden = self.golden(r, &node, &name);
+        let format = format?.unwrap_or_else(|| match action {
             Some(Action::Read { path }) => Format::of_file(path),
             Some(Action::Decode { arguments, .. }) => decoded_format(arguments),
             _ => Format::Plain,
         });
-        let part = match f.get("part") {
-            Some(node) => self.part(&node, format)?,
-            None => CapturePart::All,
-        };
-        let defined_by = match f.get("defined_by") {
-            Some(node) => Some(self.defined_by(&node, format)?),
-            None => None,
-        };
-        let golden = self.golden(&node, &name)?;
-        Some(Some(Capture { name, format, part, defined_by, golden }))
+        let part = f.optional(r, "part", |r, node| part(r, node, format));
+        let defined_by = f.optional(r, "defined_by", |r, node| defined_by(r, node, format));
+        Some(Some(Capture {
+            name,
+            format,
+            part: part?.unwrap_or(CapturePart::All),
+            defined_by: defined_by?,
+            golden: golden?,
+        }))
     }
 
-    fn defined_by(&mut self, node: &Node<'_>, format: Format) -> Option<String> {
-        let module = self.reader.line(node)?;
-        if format != Format::EventFormat {
-            let fault = node.key_error("`defined_by` says which module's events the captured formats are");
-            self.reader.report(
-                fault.with_help("capture `format` files, several one after the other (format: event_format)"),
-            );
-        }
-        Some(module)
-    }
-
-    fn part(&mut self, node: &Node<'_>, format: Format) -> Option<CapturePart> {
-        let name = self.reader.line(node)?;
-        let found = CapturePart::ALL.iter().find(|(known, _)| *known == name).map(|(_, part)| *part);
-        if found.is_none() {
-            let known = CapturePart::ALL.map(|(name, _)| name);
-            let help = did_you_mean(&name, known).unwrap_or_else(|| format!("write {}", known.join(" or ")));
-            self.reader.report(node.error(format!("unknown part `{name}`")).with_help(help));
-        }
-        if found.is_some_and(|part| part != CapturePart::All) && format != Format::PerfDump {
-            let fault = node.error("only perf's dump has AUXTRACE records");
-            self.reader.report(fault.with_help("it is what `decode: report -D` prints (format: perf_dump)"));
-            return None;
-        }
-        found
-    }
-
-    fn format(&mut self, node: &Node<'_>) -> Option<Format> {
-        let name = self.reader.line(node)?;
-        let known = Format::ALL.map(|(name, _)| name);
-        let found = Format::ALL.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
-        if found.is_none() {
-            let help =
-                did_you_mean(&name, known).unwrap_or_else(|| format!("known formats: {}", known.join(", ")));
-            self.reader.report(node.error(format!("unknown format `{name}`")).with_help(help));
-        }
-        found
-    }
-
-    fn golden(&mut self, node: &Node<'_>, name: &str) -> Option<Golden> {
+    fn golden(&mut self, r: &mut Reader, node: &Node<'_>, name: &str) -> Option<Golden> {
         let (file, bytes) = (self.read_golden)(name);
         let bytes = match bytes {
             Ok(bytes) => bytes,
             Err(error) => {
-                let fault = node.error(format!("the golden `{file}` cannot be read: {error}"));
-                self.reader.report(fault.with_help(format!(
-                    "`goldtrace run --bless` writes it from what is captured; a golden of the one line `{HEADER}` \
-                     expects nothing (its name is that of the capture and `.{GOLDEN_EXTENSION}`)"
+                let error = node.error(format!("failed to read the golden `{file}`: {error}"));
+                r.report(error.with_help(format!(
+                    "`goldtrace run --bless` writes it from the capture; a golden with the one line `{HEADER}` \
+                     expects an empty capture"
                 )));
                 return None;
             }
         };
-        Golden::parse(&file, bytes).map_err(|faults| self.golden_faults.extend(faults)).ok()
+        Golden::parse(&file, bytes).map_err(|errors| self.golden_errors.extend(errors)).ok()
     }
+}
+
+fn part(r: &mut Reader, node: &Node<'_>, format: Format) -> Option<CapturePart> {
+    let part = r.choice(node, "part", &CapturePart::ALL)?;
+    if part != CapturePart::All && format != Format::PerfDump {
+        let error = node.error("only perf's dump has AUXTRACE records");
+        r.report(error.with_help("capture what `decode: report -D` prints (format: perf_dump)"));
+        return None;
+    }
+    Some(part)
+}
+
+fn defined_by(r: &mut Reader, node: &Node<'_>, format: Format) -> Option<String> {
+    let module = r.line(node)?;
+    if format != Format::EventFormat {
+        let error = node.key_error("`defined_by` needs a capture of `format` files");
+        r.report(error.with_help("capture `format` files of events, and add `format: event_format`"));
+    }
+    Some(module)
 }
 
 /// The format of what perf prints.

@@ -1,45 +1,67 @@
-//! Case files.
+//! Case files: from YAML to a checked case, or to all errors of the file.
 
 mod capture;
 mod excuse;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod xfail;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-
-use super::model::{Case, CaseId, Requires};
-use super::names;
 use diagnostic::{Diagnostic, did_you_mean};
 use guest::{GuestName, ModuleSource};
-use yaml::{Document, Node, Reader};
+use yaml::{Document, Fields, Node, Reader};
 
-/// Where a case's steps start from when it does not say.
+use super::model::{Case, CaseId, Requires};
+use super::{names, renamed};
+
+/// Where a case's steps start from without `cwd`.
 const CWD: &str = "/sys/kernel/tracing";
-/// How long a step may take when neither it nor its case says.
+/// How long a step may take without `timeout`.
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// How many bytes a step may print without `output_limit`. A large hist_debug file has 20 KiB.
+const OUTPUT_LIMIT: u32 = 8 << 20;
+/// The limits that a case may set. What a step prints is kept in memory.
+const OUTPUT_LIMITS: RangeInclusive<u64> = 1 << 10..=256 << 20;
 
-const CASE_KEYS: [&str; 10] =
-    ["title", "document", "guests", "requires", "modules", "directory", "limit", "steps", "xfail", "expect"];
+const CASE_KEYS: [&str; 10] = [
+    "title",
+    "document",
+    "guests",
+    "requires",
+    "modules",
+    "cwd",
+    "timeout",
+    "output_limit",
+    "steps",
+    "xfail",
+];
 
 /// Gives a golden's shown name and its bytes for a capture's name.
 pub(super) type ReadGolden<'r> = dyn Fn(&str) -> (Utf8PathBuf, io::Result<Vec<u8>>) + 'r;
 
-struct Context<'c> {
-    reader: Reader,
-    golden_faults: Vec<Diagnostic>,
+/// What is known of a case while its file is read.
+struct CaseReader<'c> {
+    golden_errors: Vec<Diagnostic>,
     captures: BTreeSet<String>,
     /// Whether the case requires perf.
     perf: bool,
     read_golden: &'c ReadGolden<'c>,
 }
 
-/// Read a case in `folder`: the case when it can be made out, the names of its captures, and all
-/// faults.
+/// What bounds a step.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    timeout: Duration,
+    output_limit: u32,
+}
+
+/// Read a case in `folder`: the case when it can be made out, the names of its captures, and all errors.
 pub(super) fn read_case(
     id: &CaseId,
     folder: &Utf8Path,
@@ -48,108 +70,110 @@ pub(super) fn read_case(
     guests: &[GuestName],
     read_golden: &ReadGolden<'_>,
 ) -> (Option<Case>, BTreeSet<String>, Vec<Diagnostic>) {
-    let mut context = Context {
-        reader: Reader::new(),
-        golden_faults: Vec::new(),
-        captures: BTreeSet::new(),
-        perf: false,
-        read_golden,
-    };
-    let case = context.case(id, (folder, file), document.root(), guests);
-    let mut faults = context.reader.into_errors();
-    faults.extend(context.golden_faults);
-    faults.extend(case.iter().flat_map(|case| names::faults(&case.steps)));
-    (case, context.captures, faults)
+    let mut reader =
+        CaseReader { golden_errors: Vec::new(), captures: BTreeSet::new(), perf: false, read_golden };
+    let mut r = Reader::new();
+    let case = reader.case(&mut r, id, (folder, file), document.root(), guests);
+    let mut errors = r.into_errors();
+    errors.extend(reader.golden_errors);
+    errors.extend(case.iter().flat_map(|case| names::errors(&case.steps)));
+    (case, reader.captures, errors)
 }
 
-impl Context<'_> {
+impl CaseReader<'_> {
     fn case(
         &mut self,
+        r: &mut Reader,
         id: &CaseId,
         (folder, file): (&Utf8Path, &Utf8Path),
         root: Node<'_>,
         known: &[GuestName],
     ) -> Option<Case> {
-        let f = self.reader.fields(root, &CASE_KEYS)?;
-        let title = f.need(&mut self.reader, "title").and_then(|node| self.reader.line(&node));
-        let document = f.get("document").map(|node| self.reader.line(&node));
-        let guests = match f.get("guests") {
-            Some(node) => self.guests(&node, known),
-            None => Some(known.to_vec()),
-        };
-        let requires = f.get("requires").map_or(Some(Requires::default()), |node| self.requires(&node));
+        let f = r.fields_with_renames(root, &CASE_KEYS, &renamed::CASE)?;
+        let title = f.need(r, "title").and_then(|node| r.line(&node));
+        let document = f.optional(r, "document", Reader::line);
+        let guests = f.optional(r, "guests", |r, node| guests(r, node, known));
+        let requires = f.optional(r, "requires", requires).map(Option::unwrap_or_default);
         self.perf = requires.as_ref().is_some_and(|requires| requires.perf);
-        let modules = match f.get("modules") {
-            Some(node) => ModuleSource::read_list(&mut self.reader, &node, folder),
-            None => Some(Vec::new()),
-        };
-        let cwd = f.get("directory").map_or(Some(CWD.to_owned()), |node| self.reader.line(&node));
-        let timeout = f.get("limit").map_or(Some(TIMEOUT), |node| self.reader.duration(&node));
-        let steps =
-            f.need(&mut self.reader, "steps").and_then(|node| self.steps(&node, timeout.unwrap_or(TIMEOUT)));
-        let xfail = f.get("xfail").map_or(Some(Vec::new()), |node| self.excuses(&node, steps.as_deref()));
-        let expected = f.get("expect").map(|node| self.expected_complaint(node));
+        let modules = f.optional(r, "modules", |r, node| ModuleSource::read_list(r, node, folder));
+        let cwd = f.optional(r, "cwd", Reader::line);
+        let defaults = Limits { timeout: TIMEOUT, output_limit: OUTPUT_LIMIT };
+        let limits = limits(r, &f, defaults);
+        let steps = f.need(r, "steps").and_then(|node| self.steps(r, &node, limits.unwrap_or(defaults)));
+        let xfail = f.optional(r, "xfail", |r, node| xfail::xfail(r, node, file, steps.as_deref()));
+        limits?;
+        let xfail = xfail?.unwrap_or_default();
         Some(Case {
             id: id.clone(),
             title: title?,
-            document: document.flatten(),
+            document: document?,
             file: file.to_owned(),
             digest: String::new(),
-            guests: guests?,
+            guests: guests?.unwrap_or_else(|| known.to_vec()),
             requires: requires?,
-            modules: modules?,
-            cwd: cwd?,
-            xfail: xfail?,
-            expected: expected.flatten(),
+            modules: modules?.unwrap_or_default(),
+            cwd: cwd?.unwrap_or_else(|| CWD.to_owned()),
+            xfail: xfail.excuses,
+            expected_splats: xfail.splats,
             steps: steps?,
         })
     }
+}
 
-    fn guests(&mut self, node: &Node<'_>, known: &[GuestName]) -> Option<Vec<GuestName>> {
-        let mut guests = Vec::new();
-        for item in self.reader.list(node)? {
-            let Some(name) = self.reader.line(&item) else { continue };
-            let guest = GuestName::new(&name);
-            if !known.contains(&guest) {
-                let help = did_you_mean(&name, known.iter().map(GuestName::as_str)).unwrap_or_else(|| {
-                    let names: Vec<&str> = known.iter().map(GuestName::as_str).collect();
-                    format!("known guests: {}", names.join(", "))
-                });
-                self.reader.report(item.error(format!("unknown guest `{name}`")).with_help(help));
-            } else if guests.contains(&guest) {
-                self.reader.report(item.error(format!("guest `{name}` is named twice")));
-            } else {
-                guests.push(guest);
-            }
-        }
-        if guests.is_empty() {
-            self.reader.report(node.error("the case would run on no guest"));
-        }
-        Some(guests)
-    }
+/// `timeout` and `output_limit`, of a case or of a step.
+fn limits(r: &mut Reader, f: &Fields<'_>, defaults: Limits) -> Option<Limits> {
+    let timeout = f.optional(r, "timeout", Reader::duration);
+    let output_limit =
+        f.optional(r, "output_limit", |r, node| u32::try_from(r.size(node, OUTPUT_LIMITS)?).ok());
+    Some(Limits {
+        timeout: timeout?.unwrap_or(defaults.timeout),
+        output_limit: output_limit?.unwrap_or(defaults.output_limit),
+    })
+}
 
-    fn requires(&mut self, node: &Node<'_>) -> Option<Requires> {
-        let mut requires = Requires::default();
-        for item in self.reader.list(node)? {
-            let Some(word) = self.reader.line(&item) else { continue };
-            if word.starts_with("CONFIG_") {
-                requires.symbols.push(word);
-            } else if word == Requires::PERF {
-                requires.perf = true;
-            } else if word == Requires::TCG {
-                requires.tcg = true;
-            } else {
-                let bare = word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
-                let help = if bare {
-                    format!("did you mean `CONFIG_{word}`?")
-                } else {
-                    did_you_mean(&word, [Requires::PERF, Requires::TCG]).unwrap_or_else(|| {
-                        "write a kernel config symbol as CONFIG_NAME, perf or tcg".to_owned()
-                    })
-                };
-                self.reader.report(item.error(format!("a case cannot require `{word}`")).with_help(help));
-            }
+fn guests(r: &mut Reader, node: &Node<'_>, known: &[GuestName]) -> Option<Vec<GuestName>> {
+    let mut guests = Vec::new();
+    for item in r.list(node)? {
+        let Some(name) = r.line(&item) else { continue };
+        let guest = GuestName::new(&name);
+        if !known.contains(&guest) {
+            let help = did_you_mean(&name, known.iter().map(GuestName::as_str)).unwrap_or_else(|| {
+                let names: Vec<&str> = known.iter().map(GuestName::as_str).collect();
+                format!("known: {}", names.join(", "))
+            });
+            r.report(item.error(format!("unknown guest `{name}`")).with_help(help));
+        } else if guests.contains(&guest) {
+            r.report(item.error(format!("guest `{name}` is listed twice")));
+        } else {
+            guests.push(guest);
         }
-        Some(requires)
     }
+    if guests.is_empty() {
+        r.report(node.error("the list of guests is empty"));
+    }
+    Some(guests)
+}
+
+fn requires(r: &mut Reader, node: &Node<'_>) -> Option<Requires> {
+    let mut requires = Requires::default();
+    for item in r.list(node)? {
+        let Some(word) = r.line(&item) else { continue };
+        if word.starts_with("CONFIG_") {
+            requires.symbols.push(word);
+        } else if word == Requires::PERF {
+            requires.perf = true;
+        } else if word == Requires::TCG {
+            requires.tcg = true;
+        } else {
+            let bare = word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+            let help = if bare {
+                format!("did you mean `CONFIG_{word}`?")
+            } else {
+                did_you_mean(&word, [Requires::PERF, Requires::TCG])
+                    .unwrap_or_else(|| "write a kernel config symbol as CONFIG_NAME, perf or tcg".to_owned())
+            };
+            r.report(item.error(format!("a case cannot require `{word}`")).with_help(help));
+        }
+    }
+    Some(requires)
 }

@@ -1,0 +1,80 @@
+//! `xfail:` of a case's file: the known bugs of the kernel that it shows.
+
+use camino::Utf8Path;
+use golden::Condition;
+use yaml::{Node, Reader};
+
+use super::excuse::excuse;
+use crate::case::excuse::Excuse;
+use crate::case::model::Step;
+use crate::case::renamed;
+use crate::case::splat::{ExpectedSplat, SplatKind};
+
+/// The entries of `xfail:`.
+#[derive(Default)]
+pub(super) struct Xfail {
+    pub(super) splats: Vec<ExpectedSplat>,
+    pub(super) excuses: Vec<Excuse>,
+}
+
+/// Read the list.
+pub(super) fn xfail(
+    r: &mut Reader,
+    node: &Node<'_>,
+    file: &Utf8Path,
+    steps: Option<&[Step]>,
+) -> Option<Xfail> {
+    let mut xfail = Xfail::default();
+    r.each(node, |r, node| {
+        if node.has("capture") {
+            xfail.excuses.push(excuse(r, node, steps)?);
+        } else {
+            xfail.splats.push(splat(r, node, file, steps)?);
+        }
+        Some(())
+    })?;
+    Some(xfail)
+}
+
+/// `{splat: KIND, symbol: FUNCTION, step: N, if: CONDITION, reason: TEXT}`
+fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>) -> Option<ExpectedSplat> {
+    let line = node.line();
+    let f = r.fields_with_renames(node, &["splat", "symbol", "step", "if", "reason"], &renamed::XFAIL)?;
+    let kind_node = f.need(r, "splat");
+    let kind = kind_node.as_ref().and_then(|node| r.choice(node, "splat", &SplatKind::ALL));
+    let symbol = f.optional(r, "symbol", Reader::line);
+    if let (Some(node), Some(SplatKind::Oops | SplatKind::Warning), Some(None)) = (&kind_node, kind, &symbol)
+    {
+        let error = node.error("an oops or a warning is identified by its function");
+        r.report(
+            error.with_help(
+                "add `symbol: FUNCTION`, as the report names it after RIP, NIP or `WARNING: ... at`",
+            ),
+        );
+    }
+    let last = steps.map_or(u64::MAX, |steps| steps.len() as u64);
+    let step = f.optional(r, "step", |r, node| usize::try_from(r.number(node, 1..=last)? - 1).ok());
+    let condition = f.optional(r, "if", condition);
+    let reason = f.need(r, "reason").and_then(|node| r.line(&node));
+    Some(ExpectedSplat {
+        file: file.to_owned(),
+        line,
+        kind: kind?,
+        symbol: symbol?,
+        step: step?,
+        condition: condition?,
+        reason: reason?,
+    })
+}
+
+/// A condition as in a golden's `#@ if`.
+pub(super) fn condition(r: &mut Reader, node: &Node<'_>) -> Option<Condition> {
+    match r.line(node)?.parse() {
+        Ok(condition) => Some(condition),
+        Err(why) => {
+            let error = node.error(format!("invalid condition: {why}"));
+            r.report(error.with_help("write it as in a golden's `#@ if`, such as kernel >= 7.2"));
+            None
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Splats of the kernel that a case expects, as data. What counts as the expected one is judged elsewhere.
+
+use camino::Utf8PathBuf;
+use golden::{Condition, Facts};
+
+/// A known bug on which the kernel reports on its console: the trial fails with it, and that is expected.
+#[derive(Debug, Clone)]
+pub struct ExpectedSplat {
+    /// The case's file, as it is shown.
+    pub file: Utf8PathBuf,
+    /// Its line in that file, from 1.
+    pub line: usize,
+    /// What kind of report it is.
+    pub kind: SplatKind,
+    /// The function that the report's own line names: `RIP:`, `NIP`, `WARNING: ... at`. Only a panic has
+    /// none.
+    pub symbol: Option<String>,
+    /// The step in which it comes, as an index of the case's steps; any without it.
+    pub step: Option<usize>,
+    /// The kernels and guests that have the bug; all without it.
+    pub condition: Option<Condition>,
+    /// What is wrong, and since when.
+    pub reason: String,
+}
+
+/// What kind of report the kernel prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SplatKind {
+    /// It panics.
+    Panic,
+    /// An exception in the kernel, on which it panics.
+    Oops,
+    /// `WARN()` and its kind, after which it goes on.
+    Warning,
+}
+
+impl SplatKind {
+    /// All of them, by the words that case files use.
+    pub const ALL: [(&'static str, SplatKind); 3] =
+        [("panic", SplatKind::Panic), ("oops", SplatKind::Oops), ("warning", SplatKind::Warning)];
+}
+
+impl ExpectedSplat {
+    /// Whether it is expected on a guest.
+    pub fn applies(&self, facts: &Facts) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(facts))
+    }
+}
