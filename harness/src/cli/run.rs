@@ -3,31 +3,33 @@
 use clap::Args;
 
 use super::bless::bless;
+use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
-use super::status::{CommandError, Status};
-use crate::report::{Colour, RerunHint, Summary, describe, draw_timelines, headline};
+use super::status::{HELP, Status};
+use crate::report::{Colour, RerunHint, Summary, describe_group, draw_timelines, groups, headline};
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
 use trial::{Needs, Outcome, PreparedGuests, RunDir, TrialPlan, TrialResult, default_jobs, run_all};
 use vm::process::shell_line;
 
-/// Boot the guests, run the cases and compare what they print with the goldens.
+/// Boot the guests, run the cases, compare their output with the goldens
 #[derive(Debug, Args)]
+#[command(after_help = HELP)]
 pub(super) struct Run {
-    /// Only trials whose name (CASE@GUEST) contains one of these [default: all]
+    /// Run only trials whose name (CASE@GUEST) contains one of these [default: all]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// How many guests run at once [default: half as many again as there are CPUs]
+    /// Run this many guests at once [default: half as many again as there are CPUs]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
-    /// Show which trials would be run, and run none
+    /// Print which trials would run, and run none
     #[arg(long)]
     dry_run: bool,
-    /// Afterwards write the goldens of the cases that were run, as `goldtrace bless` does
+    /// Write the goldens of the cases afterwards, as `goldtrace bless` does
     #[arg(long)]
     bless: bool,
     /// Fail when a trial is skipped
@@ -60,7 +62,7 @@ impl Run {
 
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         if self.no_skip {
-            return Err(CommandError::Usage("`--no-skip` is now called `--deny-skips`".to_owned()));
+            return Err(CommandError::RenamedOption { old: "--no-skip", new: "--deny-skips" });
         }
         let project = option.project()?;
         let inputs = {
@@ -68,8 +70,7 @@ impl Run {
             Inputs::load(&project, missing)?
         };
         let guests = self.guests.choose(&inputs.guests)?;
-        let mut plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)
-            .map_err(|e| CommandError::Usage(e.to_string()))?;
+        let mut plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)?;
         if let Some(only) = &self.only {
             plan.trials.retain(|trial| trial.case.id == *only);
         }
@@ -97,15 +98,16 @@ impl Run {
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
         let is_new = |trial: &TrialResult| self.only.is_some() && trial.outcome.only_captures_differ();
-        for trial in finished.iter().filter(|trial| !is_new(trial)) {
-            let mut again = vec!["goldtrace".to_owned(), "run".to_owned()];
-            again.extend(self.images.words());
-            again.push(trial.name.clone());
-            let case = trial.name.split('@').next().unwrap_or_default();
+        for group in groups(finished.iter().filter(|trial| !is_new(trial))) {
+            let mut rerun = vec!["goldtrace".to_owned(), "run".to_owned()];
+            rerun.extend(self.images.words());
+            rerun.extend(group.iter().map(|trial| trial.name.clone()));
+            let case = group[0].name.split('@').next().unwrap_or_default();
             let bless = Some(shell_line(["goldtrace", "bless", case]));
-            let hint = RerunHint { run: &shell_line(again), bless };
-            if let Some(text) = describe(trial, &hint, colour) {
-                anstream::println!("\n{}\n{text}", headline(trial));
+            let hint = RerunHint { run: &shell_line(rerun), bless };
+            if let Some(text) = describe_group(&group, &hint, colour) {
+                let names: Vec<String> = group.iter().map(|trial| headline(trial)).collect();
+                anstream::println!("\n{}\n{text}", names.join("\n"));
             }
         }
         let summary = Summary::of(&finished);
@@ -135,7 +137,7 @@ impl Run {
     }
 }
 
-/// Say what is about to run, one line a guest.
+/// Print what is about to run, one line a guest.
 fn introduce(prepared: &PreparedGuests) {
     for ready in prepared.guests() {
         let accel = &ready.accel;

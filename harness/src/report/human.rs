@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use anstyle::AnsiColor;
+use camino::Utf8Path;
 
 use super::colour::Colour;
 use super::{decoded, diff};
@@ -97,8 +98,15 @@ pub struct RerunHint<'a> {
 }
 
 /// Everything that a person needs to know of a trial that did not pass; `None` when it did. The
-/// captures of a trial whose kernel has complained are not offered to be accepted.
+/// captures of a trial whose kernel printed a splat are not offered to be accepted.
 pub fn describe(trial: &TrialResult, hint: &RerunHint<'_>, colour: Colour) -> Option<String> {
+    describe_group(&[trial], hint, colour)
+}
+
+/// The same of trials that failed in the same way (see [`groups`](super::groups)): the failure of the first is shown,
+/// and then where those of the others are kept.
+pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Colour) -> Option<String> {
+    let (trial, others) = trials.split_first()?;
     let mut text = String::new();
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
@@ -107,18 +115,40 @@ pub fn describe(trial: &TrialResult, hint: &RerunHint<'_>, colour: Colour) -> Op
             for ExpectedFailure { file, line, reason } in excuses {
                 let _ = writeln!(
                     text,
-                    "{file}:{line}: the excused fault is not there: remove the excuse ({reason})"
+                    "{file}:{line}: expected failure did not occur: remove this xfail entry ({reason})"
                 );
             }
             failures(found, colour, &mut text);
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
-    let _ = writeln!(text, "run it alone: {}", hint.run);
+    for other in others {
+        let _ = writeln!(text, "the same on {}, kept in:", other.name);
+        text.extend(kept(&other.outcome).iter().map(|file| format!("  {file}\n")));
+    }
+    let alone = if others.is_empty() { "run it alone" } else { "run them alone" };
+    let _ = writeln!(text, "{alone}: {}", hint.run);
     if let (Some(bless), true) = (&hint.bless, trial.outcome.only_captures_differ()) {
         let _ = writeln!(text, "accept the capture: {bless}");
     }
     Some(text)
+}
+
+/// The files that hold what a failure shows.
+fn kept(outcome: &Outcome) -> Vec<&Utf8Path> {
+    match outcome {
+        Outcome::Fail(failures) | Outcome::Xpass { failures, .. } => failures
+            .iter()
+            .filter_map(|failure| match failure {
+                Failure::Capture(failure) => Some(failure.file.as_path()),
+                Failure::Decoded(failure) => Some(failure.file.as_path()),
+                Failure::Kernel { console, .. } => Some(console.as_path()),
+                Failure::Module(_) => None,
+            })
+            .collect(),
+        Outcome::Error(error) => vec![&error.dir],
+        Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => Vec::new(),
+    }
 }
 
 fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
@@ -132,11 +162,11 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
                 text.extend(faults.iter().map(|fault| format!("  {fault}\n")));
             }
             Failure::Kernel { complaint, others, step, console } => {
-                let what = if complaint.fatal { "panicked" } else { "complained" };
-                let _ = writeln!(text, "the kernel {what}: {}", complaint.line);
+                let what = if complaint.fatal { "panic" } else { "splat" };
+                let _ = writeln!(text, "kernel {what}: {}", complaint.line);
                 at_step(step.as_ref(), text);
                 if *others > 0 {
-                    let _ = writeln!(text, "  and {others} more lines of complaint");
+                    let _ = writeln!(text, "  and {others} more lines of splats");
                 }
                 let _ = writeln!(text, "  console: {console}");
             }
@@ -176,39 +206,22 @@ fn seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use camino::Utf8Path;
-
     use super::*;
+    use crate::report::testing::{capture_failure, error, result, splat};
     use formats::Format;
-    use golden::{Bindings, Facts, Golden, compare};
-    use trial::CaptureFailure;
-    use vm::Splat;
 
-    fn failed(failures: Vec<Failure>) -> String {
-        let outcome = Outcome::Fail(failures);
-        let trial = TrialResult { name: "a@g".to_owned(), outcome, elapsed: Duration::from_secs(1) };
-        let bless = Some("goldtrace bless a@g".to_owned());
-        describe(&trial, &RerunHint { run: "goldtrace run a@g", bless }, Colour::No).expect("a text")
+    fn shown(trials: &[TrialResult]) -> String {
+        let bless = Some("goldtrace bless a".to_owned());
+        let hint = RerunHint { run: "goldtrace run a@g", bless };
+        describe_group(&trials.iter().collect::<Vec<_>>(), &hint, Colour::No).expect("a text")
     }
 
     fn capture() -> Failure {
-        let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\na\n").expect("valid");
-        let mut bindings = Bindings::new();
-        let comparison = compare(&golden, b"b\n", Format::Plain, &Facts::default(), &mut bindings);
-        let capture = b"b\n".to_vec();
-        let format = Format::Plain;
-        Failure::Capture(Box::new(CaptureFailure {
-            golden,
-            capture,
-            comparison,
-            bindings,
-            format,
-            file: "last/out".into(),
-        }))
+        capture_failure("a\n", "b\n", Format::Plain)
     }
 
     #[test]
-    fn a_failed_capture_can_be_accepted() {
+    fn capture_failure_offers_to_bless() {
         expect_test::expect![[r#"
             out.golden:2: the capture differs
             golden capture
@@ -216,16 +229,50 @@ mod tests {
                          1 |+b
               capture: last/out
             run it alone: goldtrace run a@g
-            accept the capture: goldtrace bless a@g
+            accept the capture: goldtrace bless a
         "#]]
-        .assert_eq(&failed(vec![capture()]));
+        .assert_eq(&shown(&[result("a@g", Outcome::Fail(vec![capture()]))]));
     }
 
     #[test]
-    fn nothing_is_accepted_after_a_complaint() {
-        let complaint = Splat { line: "WARNING: x".to_owned(), fatal: false };
-        let kernel = Failure::Kernel { complaint, others: 0, step: None, console: "last/console.log".into() };
-        let text = failed(vec![kernel, capture()]);
+    fn splat_offers_no_bless() {
+        let text = shown(&[result("a@g", Outcome::Fail(vec![splat("WARNING: x"), capture()]))]);
+        assert!(text.starts_with("kernel splat: WARNING: x\n  console: last/console.log\n"), "{text}");
         assert!(text.ends_with("run it alone: goldtrace run a@g\n"), "{text}");
+    }
+
+    #[test]
+    fn equal_failures_are_shown_once() {
+        let trials = ["a@g", "a@h"].map(|name| result(name, Outcome::Fail(vec![capture()])));
+        expect_test::expect![[r#"
+            out.golden:2: the capture differs
+            golden capture
+                 2         |-a
+                         1 |+b
+              capture: last/out
+            the same on a@h, kept in:
+              last/out
+            run them alone: goldtrace run a@g
+            accept the capture: goldtrace bless a
+        "#]]
+        .assert_eq(&shown(&trials));
+        let trials = ["a@g", "a@h"].map(|name| result(name, error("timed out after 1 s")));
+        expect_test::expect![[r#"
+            timed out after 1 s
+              QEMU was started as: qemu -x
+              kept in: last/a
+            the same on a@h, kept in:
+              last/a
+            run them alone: goldtrace run a@g
+        "#]]
+        .assert_eq(&shown(&trials));
+    }
+
+    #[test]
+    fn xpass_names_the_entry_to_remove() {
+        let excuse = ExpectedFailure { file: "case.yaml".into(), line: 7, reason: "it is broken".to_owned() };
+        let text = shown(&[result("a@g", Outcome::Xpass { excuses: vec![excuse], failures: Vec::new() })]);
+        let first = "case.yaml:7: expected failure did not occur: remove this xfail entry (it is broken)\n";
+        assert!(text.starts_with(first), "{text}");
     }
 }

@@ -4,12 +4,16 @@ mod colour;
 mod decoded;
 mod diagnostics;
 mod diff;
+mod equal;
 mod human;
 mod progress;
+#[cfg(test)]
+mod testing;
 mod timelines;
 
 pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
-pub use human::{RerunHint, Summary, describe, headline};
+pub use equal::groups;
+pub use human::{RerunHint, Summary, describe, describe_group, headline};
 pub use progress::{Progress, Style};
 pub use timelines::draw_timelines;
