@@ -2,18 +2,19 @@
 
 use clap::Args;
 
+use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::status::Status;
 use guest::Project;
 use trial::case::{Case, MissingGolden};
 use trial::{Blessing, bless_case};
 
-/// Write goldens from the last run's artefacts; boots nothing.
+/// Write goldens from the artefacts of the last run, without booting a guest
 ///
-/// Only lines that no longer fit are changed; holes, names and conditions that do are kept.
+/// Changes only lines that no longer match: placeholders, names and conditions that still do are kept.
 #[derive(Debug, Args)]
 pub(super) struct Bless {
-    /// Only cases whose id contains one of these [default: all of the last run]
+    /// Bless only cases whose name contains one of these [default: all cases]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
 }
@@ -28,20 +29,16 @@ impl Bless {
         };
         let cases: Vec<&Case> = inputs.cases.iter().filter(chosen).collect();
         if cases.is_empty() {
-            return Err(CommandError::Usage(format!("no case matches {}", self.filters.join(", "))));
+            return Err(CommandError::NoCaseMatches { filters: self.filters.clone() });
         }
         bless(&project, &cases)
     }
 }
 
-/// Bless cases and say what came of each.
+/// Bless cases and print the result of each.
 pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<Status, CommandError> {
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
-        return Err(CommandError::Usage(
-            "goldens are written by people, not by CI (the variable CI is set): run `goldtrace bless` yourself, \
-             read the diff and commit it"
-                .to_owned(),
-        ));
+        return Err(CommandError::BlessInCi);
     }
     let mut refused = false;
     for case in cases {

@@ -2,20 +2,21 @@
 
 use clap::Args;
 
+use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::status::Status;
 use image::{Refresh, Rootfs};
 use trial::case::MissingGolden;
 use trial::{Needs, TrialPlan};
 
-/// Build kernels, modules, perf and initramfs without running anything.
+/// Build kernels, modules, perf and initramfs without running anything
 #[derive(Debug, Args)]
 pub(super) struct Build {
     #[command(flatten)]
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// Ask the mirror for the newest packages now; otherwise found versions are kept for a week
+    /// Ask the mirror for the newest packages now, not after the week for which versions are kept
     #[arg(long)]
     refresh: bool,
 }
@@ -23,12 +24,12 @@ pub(super) struct Build {
 impl Build {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         let project = option.project()?;
-        // Nothing is compared: a case whose goldens are still to be written is no fault.
+        // Nothing is compared: a case may still lack its goldens.
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
         let plan =
-            TrialPlan::make(&inputs.cases, &guests, &[]).map_err(|e| CommandError::Usage(e.to_string()))?;
+            TrialPlan::make(&inputs.cases, &guests, &[])?;
         let needs = Needs::everything(&plan.trials);
         let prepared = self.images.prepare(&project, &inputs, &guests, refresh, needs)?;
         for ready in prepared.guests() {

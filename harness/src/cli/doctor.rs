@@ -4,14 +4,15 @@ use camino::Utf8Path;
 use clap::Args;
 use xshell::cmd;
 
+use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::status::Status;
 use image::Store;
 use trial::case::MissingGolden;
 use vm::process;
 use vm::qemu::{Accel, AccelChoice, WantedAccel};
 
-/// What the host has, what is missing, which accelerator each guest gets and why.
+/// Print what the host has, what is missing, and which accelerator each guest gets
 #[derive(Debug, Args)]
 pub(super) struct Doctor {}
 
@@ -52,7 +53,7 @@ impl Doctor {
         }
 
         anstream::println!("guests:");
-        let sh = xshell::Shell::new().map_err(|e| CommandError::Infrastructure(e.into()))?;
+        let sh = xshell::Shell::new().map_err(|e| CommandError::Guest(e.to_string()))?;
         for guest in &inputs.guests {
             let binary = &guest.qemu.binary;
             look(binary, &guest.qemu.package, &mut missing);

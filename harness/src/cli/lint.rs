@@ -2,13 +2,14 @@
 
 use clap::Args;
 
+use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::status::Status;
 use crate::report::{Colour, render_diagnostics};
 use trial::case::MissingGolden;
 use trial::lint;
 
-/// Goldens left behind, parts that no guest selects, and holes that let much through.
+/// Find stale goldens, unreachable branches and over-broad placeholders
 #[derive(Debug, Args)]
 pub(super) struct Lint {}
 
@@ -21,9 +22,9 @@ impl Lint {
         for (place, hole) in &findings.wide_holes {
             anstream::println!("{}:{}: {hole}", place.file, place.span.line);
         }
-        anstream::println!("{} holes of {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
+        anstream::println!("{} placeholders {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
         if findings.faults.is_empty() {
-            anstream::println!("{} cases, nothing to complain of", inputs.cases.len());
+            anstream::println!("{} cases, no problems found", inputs.cases.len());
             return Ok(Status::Success);
         }
         anstream::eprint!("{}", render_diagnostics(&findings.faults, Colour::of(&std::io::stderr())));

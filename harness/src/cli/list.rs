@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
+use super::error::CommandError;
 use super::options::{Guests, Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::status::Status;
 use trial::TrialPlan;
 use trial::case::MissingGolden;
 
-/// Show cases and guests, and why a trial would be skipped.
+/// Print cases and guests, and what a trial is skipped without
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Only trials whose name (CASE@GUEST) contains one of these [default: all]
+    /// List only trials whose name (CASE@GUEST) contains one of these [default: all]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     #[command(flatten)]
@@ -36,8 +37,7 @@ impl List {
                 guest.qemu.machine
             );
         }
-        let plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)
-            .map_err(|e| CommandError::Usage(e.to_string()))?;
+        let plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)?;
         let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for trial in &plan.trials {
             by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());

@@ -4,10 +4,12 @@ mod bless;
 mod build;
 mod doctor;
 mod dtl_plot;
+mod error;
 mod lint;
 mod list;
 mod new;
 mod options;
+mod plot_error;
 mod run;
 mod shell;
 mod status;
@@ -28,28 +30,19 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Boot the guests, run the cases and compare what they print with the goldens
     Run(run::Run),
-    /// Show cases and guests, and why a trial would be skipped
     List(list::List),
-    /// Write goldens from the last run's artefacts; boots nothing
     Bless(bless::Bless),
-    /// Find goldens left behind, parts that no guest selects, holes that let much through
     Lint(lint::Lint),
-    /// Write a new case, for a kernel module of yours
     New(new::New),
-    /// Build kernels, modules, perf and initramfs without running anything
     Build(build::Build),
-    /// A shell in a guest, with the same image that trials boot, and perf
     Shell(shell::Shell),
-    /// What the host has, what is missing, which accelerator each guest gets and why
     Doctor(doctor::Doctor),
-    /// Draw the dispatches and preempts that `perf script` shows of a recording
     DtlPlot(dtl_plot::DtlPlot),
 }
 
 impl Cli {
-    /// Do what the command line says. Errors are printed; the status says what kind they were.
+    /// Run the command. An error is printed, and the status is that of its kind.
     pub fn run(&self) -> Status {
         let result = match &self.command {
             Command::Run(command) => command.run(&self.project),
@@ -62,6 +55,6 @@ impl Cli {
             Command::Doctor(command) => command.run(&self.project),
             Command::DtlPlot(command) => command.run(),
         };
-        result.unwrap_or_else(|stop| stop.report())
+        result.unwrap_or_else(|error| error.report())
     }
 }

@@ -3,7 +3,7 @@
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
-use super::status::CommandError;
+use super::error::CommandError;
 use crate::report::Progress;
 use diagnostic::Diagnostic;
 use guest::Project;
@@ -14,10 +14,10 @@ use trial::lint;
 use trial::{Needs, PreparedGuests};
 use vm::qemu::WantedAccel;
 
-/// Where goldtrace works.
+/// Which project.
 #[derive(Debug, Args)]
 pub(super) struct ProjectOption {
-    /// The checkout to work in [default: the one around the current folder]
+    /// Work in this checkout [default: the one around the current directory]
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<Utf8PathBuf>,
 }
@@ -25,7 +25,7 @@ pub(super) struct ProjectOption {
 /// Which guests.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Guests {
-    /// Only this guest (repeatable) [default: all]
+    /// Use only this guest (repeatable) [default: all]
     #[arg(long = "guest", value_name = "GUEST")]
     names: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Images {
     /// Build the kernel from a copy of the source with this patch applied (repeatable, in order)
     #[arg(long = "patch", value_name = "FILE")]
     patches: Vec<Utf8PathBuf>,
-    /// What executes the guests' instructions
+    /// Execute the guests' instructions with this accelerator
     #[arg(long, value_enum, default_value = "auto")]
     accel: AccelOption,
 }
@@ -44,7 +44,7 @@ pub(super) struct Images {
 /// The values of `--accel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum AccelOption {
-    /// KVM where it works, else TCG
+    /// KVM where it works, TCG elsewhere
     Auto,
     /// TCG
     Tcg,
@@ -65,11 +65,11 @@ impl From<AccelOption> for WantedAccel {
 impl ProjectOption {
     /// The project.
     pub(super) fn project(&self) -> Result<Project, CommandError> {
-        match &self.project {
+        let project = match &self.project {
             Some(root) => Project::at(root),
             None => Project::around_current_dir(),
-        }
-        .map_err(|e| CommandError::Usage(e.to_string()))
+        };
+        Ok(project?)
     }
 }
 
@@ -81,54 +81,54 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Read what is needed to boot a guest that no case is run on: faults of cases do not matter then.
+    /// Read what is needed to boot a guest that no case runs on: errors in cases do not matter then.
     pub(super) fn without_cases(project: &Project) -> Result<Inputs, CommandError> {
-        let mut faults = Vec::new();
-        let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
+        let mut errors = Vec::new();
+        let (guests, sources) = Inputs::guests_and_sources(project, &mut errors);
         match sources {
-            Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases: Vec::new() }),
-            _ => Err(CommandError::Files(faults)),
+            Some(sources) if errors.is_empty() => Ok(Inputs { guests, sources, cases: Vec::new() }),
+            _ => Err(CommandError::Files(errors)),
         }
     }
 
     fn guests_and_sources(
         project: &Project,
-        faults: &mut Vec<Diagnostic>,
+        errors: &mut Vec<Diagnostic>,
     ) -> (Vec<Guest>, Option<SourcesFile>) {
-        let guests = guest::load_all(project).map_err(|found| faults.extend(found)).unwrap_or_default();
-        let sources = SourcesFile::load(project).map_err(|found| faults.extend(found)).ok();
+        let guests = guest::load_all(project).map_err(|found| errors.extend(found)).unwrap_or_default();
+        let sources = SourcesFile::load(project).map_err(|found| errors.extend(found)).ok();
         (guests, sources)
     }
 
-    /// Read everything, and tell the faults of all files together.
+    /// Read everything, and report the errors of all files together.
     pub(super) fn load(project: &Project, missing: MissingGolden) -> Result<Inputs, CommandError> {
-        let mut faults = Vec::new();
-        let (guests, sources) = Inputs::guests_and_sources(project, &mut faults);
-        // With a faulty guest its name is still known: a case that names it is not at fault.
+        let mut errors = Vec::new();
+        let (guests, sources) = Inputs::guests_and_sources(project, &mut errors);
+        // The name of a guest whose file has errors is known: a case that names it is right.
         let names = project.stems("guests", "yaml").unwrap_or_default();
         let names: Vec<GuestName> = names.iter().map(|name| GuestName::new(name)).collect();
         let cases = case::load_all(project, &names, missing)
-            .map_err(|found| faults.extend(found))
+            .map_err(|found| errors.extend(found))
             .unwrap_or_default();
-        // A case that is edited before it is run again has no other golden yet. In CI nobody reads
-        // a warning.
+        // A case that is edited before it is run again has no other golden yet. In CI no person
+        // reads a warning.
         let stale: Vec<Diagnostic> = cases.iter().flat_map(lint::stale).collect();
         if missing == MissingGolden::IsAnError && std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
-            faults.extend(stale);
+            errors.extend(stale);
         } else {
             for Diagnostic { file, span, message, .. } in stale {
                 anstream::eprintln!("warning: {file}:{}: {message}", span.line);
             }
         }
         match sources {
-            Some(sources) if faults.is_empty() => Ok(Inputs { guests, sources, cases }),
-            _ => Err(CommandError::Files(faults)),
+            Some(sources) if errors.is_empty() => Ok(Inputs { guests, sources, cases }),
+            _ => Err(CommandError::Files(errors)),
         }
     }
 }
 
 impl Guests {
-    /// Those that were named; none stands for all.
+    /// The names given; no name stands for all guests.
     pub(super) fn named(&self) -> &[String] {
         &self.names
     }
@@ -137,11 +137,8 @@ impl Guests {
     pub(super) fn choose<'g>(&self, all: &'g [Guest]) -> Result<Vec<&'g Guest>, CommandError> {
         for name in &self.names {
             if !all.iter().any(|guest| guest.name.as_str() == name) {
-                let names: Vec<&str> = all.iter().map(|guest| guest.name.as_str()).collect();
-                return Err(CommandError::Usage(format!(
-                    "unknown guest `{name}` (known guests: {})",
-                    names.join(", ")
-                )));
+                let known = names(all.iter());
+                return Err(CommandError::UnknownGuest { name: name.clone(), known });
             }
         }
         let chosen =
@@ -155,7 +152,7 @@ impl Images {
     pub(super) fn patches(&self) -> Result<Vec<Patch>, CommandError> {
         self.patches
             .iter()
-            .map(|path| Patch::load(path).map_err(|e| CommandError::Usage(e.to_string())))
+            .map(|path| Patch::load(path).map_err(CommandError::Patch))
             .collect()
     }
 
@@ -182,4 +179,9 @@ impl Images {
         let accel = self.accel.to_possible_value().filter(|_| self.accel != AccelOption::Auto);
         patches.chain(accel.map(|value| format!("--accel={}", value.get_name()))).collect()
     }
+}
+
+/// The guests' names.
+pub(super) fn names<'g>(guests: impl Iterator<Item = &'g Guest>) -> Vec<String> {
+    guests.map(|guest| guest.name.to_string()).collect()
 }

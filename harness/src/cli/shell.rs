@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 
-use anyhow::Context;
+use camino::Utf8Path;
 use clap::Args;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::options::{Guests, Images, Inputs, ProjectOption};
-use super::status::{CommandError, Status};
+use super::error::CommandError;
+use super::options::{Guests, Images, Inputs, ProjectOption, names};
+use super::status::Status;
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
@@ -18,10 +19,10 @@ use vm::qemu::{Console, Machine, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
-/// What the guest says when it reads its console (guests/agent/init.c).
+/// What the guest prints when it reads its console (guests/agent/init.c).
 const READY: &[u8] = b"goldtrace shell: ";
 
-/// A shell in a guest, with the same image that trials boot; perf is in it.
+/// Open a shell in a guest, with the image that trials boot, and perf
 ///
 /// `exit` or Ctrl-] ends it. Standard input need not be a terminal: commands can be piped in.
 #[derive(Debug, Args)]
@@ -30,7 +31,7 @@ pub(super) struct Shell {
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// With the kernel modules of this case besides the guest's own
+    /// Put the kernel modules of this case beside the guest's own
     #[arg(long, value_name = "CASE")]
     case: Option<String>,
 }
@@ -39,25 +40,21 @@ impl Shell {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         let project = option.project()?;
         let inputs = match self.case {
-            // Nothing is compared: a case whose goldens are still to be written is no fault.
+            // Nothing is compared: a case may still lack its goldens.
             Some(_) => Inputs::load(&project, MissingGolden::ExpectsNothing)?,
             None => Inputs::without_cases(&project)?,
         };
         let spec = RootfsSpec { perf: true, modules: self.modules(&inputs.cases)? };
         let guests = self.guests.choose(&inputs.guests)?;
         let [guest] = guests.as_slice() else {
-            let names: Vec<&str> = guests.iter().map(|guest| guest.name.as_str()).collect();
-            return Err(CommandError::Usage(format!(
-                "which guest? give one with --guest: {}",
-                names.join(", ")
-            )));
+            return Err(CommandError::NoGuestChosen { known: names(guests.into_iter()) });
         };
         let prepared =
             self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::rootfs(&spec))?;
         let logs = tempfile::tempdir()?;
-        let path =
-            camino::Utf8Path::from_path(logs.path()).context("the temporary folder's name is not UTF-8");
-        let path = path.map_err(CommandError::Infrastructure)?;
+        let path = Utf8Path::from_path(logs.path()).ok_or_else(|| {
+            CommandError::Guest(format!("`{}` is not UTF-8: set TMPDIR to another directory", logs.path().display()))
+        })?;
 
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
@@ -65,7 +62,7 @@ impl Shell {
         let machine = prepared
             .guest(&guest.name)
             .start(&spec, Mode::Shell, path, console)
-            .map_err(|e| CommandError::Infrastructure(e.into()))?;
+            .map_err(|e| CommandError::Guest(e.to_string()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
             anstream::eprintln!("guest {}: `exit` or Ctrl-] ends it", guest.name);
@@ -88,7 +85,7 @@ impl Shell {
         match status {
             Some(status) if !status.success() => {
                 let error = std::fs::read_to_string(path.join("qemu-stderr.log")).unwrap_or_default();
-                Err(CommandError::Infrastructure(anyhow::anyhow!("QEMU ended with {status}\n{error}")))
+                Err(CommandError::Guest(format!("QEMU failed: {status}\n{error}")))
             }
             _ => Ok(Status::Success),
         }
@@ -104,8 +101,8 @@ impl Shell {
             Some(case) => Ok(case.modules.clone()),
             None => {
                 let help =
-                    did_you_mean(wanted, ids()).unwrap_or_else(|| "`goldtrace list` has all".to_owned());
-                Err(CommandError::Usage(format!("there is no case `{wanted}`: {help}")))
+                    did_you_mean(wanted, ids()).unwrap_or_else(|| "`goldtrace list` prints all cases".to_owned());
+                Err(CommandError::UnknownCase { name: wanted.clone(), help })
             }
         }
     }
@@ -143,7 +140,7 @@ fn pass_input(mut to_guest: File, terminal: bool, escape: &std::sync::mpsc::Send
             return;
         }
     }
-    // The guest's terminal has no end of file to receive: its shell must be told.
+    // The guest's terminal has no end of file to receive: its shell needs a command.
     let _ = to_guest.write_all(b"\nexit\n");
     loop {
         std::thread::park();

@@ -1,21 +1,21 @@
-//! Exit statuses, and errors that end a command.
+//! Exit statuses. Their numbers are part of the interface: a script or `git bisect run` tells a kernel that fails from
+//! one that does not compile, and both from a mirror that is down.
 
-use crate::report::{Colour, render_diagnostics};
-use diagnostic::Diagnostic;
-use image::ImageError;
 use vm::process::interrupt;
 
-/// How goldtrace ends. The numbers are part of its interface (README.md).
+/// How goldtrace exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     /// All is well.
     Success,
-    /// A case failed.
+    /// A trial failed.
     Failed,
     /// The command line or an input file is wrong.
     WrongInput,
     /// The host, a build or a guest did not do its part.
     Infrastructure,
+    /// The compiler refused the kernel, a module or perf.
+    DoesNotCompile,
     /// The user has interrupted.
     Interrupted,
 }
@@ -28,63 +28,38 @@ impl Status {
             Status::Failed => 1,
             Status::WrongInput => 2,
             Status::Infrastructure => 3,
+            Status::DoesNotCompile => 4,
             Status::Interrupted => interrupt::EXIT_STATUS,
         }
     }
 }
 
-/// Why a command went no further.
-#[derive(Debug)]
-pub(super) enum CommandError {
-    /// Input files are faulty.
-    Files(Vec<Diagnostic>),
-    /// The command line asks for something that is not there.
-    Usage(String),
-    /// The host, a build or a guest did not do its part.
-    Infrastructure(anyhow::Error),
-}
+/// The statuses, for the help of a command.
+pub(super) const HELP: &str = "\
+Exit status:
+  0    every trial passed, or failed as its xfail entry expects, or was skipped
+  1    a trial failed, an expected failure did not occur, or a trial was skipped under --deny-skips
+  2    the command line or an input file is wrong; a patch does not apply; the kernel does not honour a config fragment
+  3    the host, a build or a guest did not do its part: no verdict on the kernel
+  4    the kernel, a module or perf does not compile
+  130  interrupted";
 
-impl CommandError {
-    /// Print it; the status that goes with it.
-    pub(super) fn report(self) -> Status {
-        if interrupt::happened() {
-            anstream::eprintln!("interrupted");
-            return Status::Interrupted;
-        }
-        match self {
-            CommandError::Files(faults) => {
-                anstream::eprint!("{}", render_diagnostics(&faults, Colour::of(&std::io::stderr())));
-                Status::WrongInput
-            }
-            CommandError::Usage(message) => {
-                anstream::eprintln!("error: {message}");
-                Status::WrongInput
-            }
-            CommandError::Infrastructure(error) => {
-                anstream::eprintln!("error: {error:#}");
-                Status::Infrastructure
-            }
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl From<Vec<Diagnostic>> for CommandError {
-    fn from(faults: Vec<Diagnostic>) -> CommandError {
-        CommandError::Files(faults)
-    }
-}
-
-impl From<ImageError> for CommandError {
-    fn from(error: ImageError) -> CommandError {
-        match error {
-            ImageError::IncompatibleModule(why) => CommandError::Usage(why),
-            error => CommandError::Infrastructure(error.into()),
-        }
-    }
-}
-
-impl From<std::io::Error> for CommandError {
-    fn from(error: std::io::Error) -> CommandError {
-        CommandError::Infrastructure(error.into())
+    #[test]
+    fn help_has_a_line_for_each_status() {
+        let all = [
+            Status::Success,
+            Status::Failed,
+            Status::WrongInput,
+            Status::Infrastructure,
+            Status::DoesNotCompile,
+            Status::Interrupted,
+        ];
+        let documented: Vec<&str> =
+            HELP.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(documented, all.map(|status| status.code().to_string()));
     }
 }

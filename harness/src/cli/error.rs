@@ -1,0 +1,114 @@
+//! Errors that end a command, each with the exit status that it gives.
+
+use camino::Utf8PathBuf;
+
+use super::plot_error::PlotError;
+use super::status::Status;
+use crate::report::{Colour, render_diagnostics};
+use diagnostic::Diagnostic;
+use guest::NoProject;
+use image::ImageError;
+use trial::NoMatch;
+use vm::process::interrupt;
+
+/// Why a command went no further.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CommandError {
+    /// Input files have errors; each is shown with its line.
+    #[error("errors in input files")]
+    Files(Vec<Diagnostic>),
+    #[error("`{old}` is now called `{new}`")]
+    RenamedOption { old: &'static str, new: &'static str },
+    #[error(transparent)]
+    NoProject(#[from] NoProject),
+    #[error(transparent)]
+    NoMatch(#[from] NoMatch),
+    #[error("unknown guest `{name}` (known guests: {})", known.join(", "))]
+    UnknownGuest { name: String, known: Vec<String> },
+    #[error("a shell runs in one guest\nhelp: choose it with --guest: {}", known.join(", "))]
+    NoGuestChosen { known: Vec<String> },
+    #[error("unknown case `{name}`\nhelp: {help}")]
+    UnknownCase { name: String, help: String },
+    #[error("no case matches `{}`\nhelp: `goldtrace list` prints all cases", filters.join("`, `"))]
+    NoCaseMatches { filters: Vec<String> },
+    #[error(
+        "goldens are written by people, not by CI (the variable CI is set)\nhelp: run `goldtrace bless` yourself, read \
+         the diff and commit it"
+    )]
+    BlessInCi,
+    #[error(
+        "`{name}` cannot name a case\nhelp: use letters, digits, `.`, `_` and `-`, and `/` between directories"
+    )]
+    InvalidCaseName { name: String },
+    #[error("{directory} exists already\nhelp: choose another name, or edit its case.yaml")]
+    CaseExists { directory: Utf8PathBuf },
+    #[error(
+        "`{directory}` is not a directory of a module's source: it has no Kbuild and no Makefile\nhelp: give one with \
+         --directory (a line `obj-m += NAME.o` in its Kbuild builds NAME.c)"
+    )]
+    NotAModuleDirectory { directory: Utf8PathBuf },
+    #[error("failed to read module `{file}`: {source}")]
+    InvalidModule { file: Utf8PathBuf, source: kmod::ModuleError },
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    /// A file given with `--patch` cannot be used.
+    #[error(transparent)]
+    Patch(ImageError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// A guest could not be started, or QEMU failed under a shell.
+    #[error("{0}")]
+    Guest(String),
+    #[error("failed to {verb} `{path}`: {source}")]
+    File { verb: &'static str, path: Utf8PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl CommandError {
+    /// The exit status that says what kind of error it is.
+    pub(super) fn status(&self) -> Status {
+        match self {
+            CommandError::Files(_)
+            | CommandError::RenamedOption { .. }
+            | CommandError::NoProject(_)
+            | CommandError::NoMatch(_)
+            | CommandError::Patch(_)
+            | CommandError::UnknownGuest { .. }
+            | CommandError::NoGuestChosen { .. }
+            | CommandError::UnknownCase { .. }
+            | CommandError::NoCaseMatches { .. }
+            | CommandError::BlessInCi
+            | CommandError::InvalidCaseName { .. }
+            | CommandError::CaseExists { .. }
+            | CommandError::NotAModuleDirectory { .. }
+            | CommandError::InvalidModule { .. } => Status::WrongInput,
+            CommandError::Plot(PlotError::Write { .. })
+            | CommandError::Guest(_)
+            | CommandError::File { .. }
+            | CommandError::Io(_) => Status::Infrastructure,
+            CommandError::Plot(_) => Status::WrongInput,
+            CommandError::Image(ImageError::IncompatibleModule { .. }) => Status::WrongInput,
+            CommandError::Image(_) => Status::Infrastructure,
+        }
+    }
+
+    /// Print it; its status.
+    pub(super) fn report(&self) -> Status {
+        let status = if interrupt::happened() { Status::Interrupted } else { self.status() };
+        match self {
+            _ if status == Status::Interrupted => anstream::eprintln!("interrupted"),
+            CommandError::Files(errors) => {
+                anstream::eprint!("{}", render_diagnostics(errors, Colour::of(&std::io::stderr())));
+            }
+            error => anstream::eprintln!("error: {error}"),
+        }
+        status
+    }
+}
+
+impl From<Vec<Diagnostic>> for CommandError {
+    fn from(errors: Vec<Diagnostic>) -> CommandError {
+        CommandError::Files(errors)
+    }
+}
