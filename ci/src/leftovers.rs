@@ -33,7 +33,8 @@ impl Marker {
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").context("failed to read directory `/proc`")? {
             let entry = entry.context("failed to read directory `/proc`")?;
-            if entry.file_name().as_bytes().iter().all(u8::is_ascii_digit) && carries(&entry.path(), &wanted) {
+            if entry.file_name().as_bytes().iter().all(u8::is_ascii_digit) && carries(&entry.path(), &wanted)
+            {
                 found.push(shown(&entry.path(), &entry.file_name()));
             }
         }

@@ -40,9 +40,7 @@ mod tests {
 
     #[test]
     fn dependency_that_needs_a_newer_rust_is_found() {
-        let package = |name: &str, version: Option<&str>, source: Option<&str>| {
-            serde_json::json!({ "name": name, "rust_version": version, "source": source })
-        };
+        let package = |name: &str, version: Option<&str>, source: Option<&str>| serde_json::json!({ "name": name, "rust_version": version, "source": source });
         let packages = |newest: &str| {
             serde_json::json!({ "packages": [
                 package("ours", Some("1.85"), None),

@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn missing_and_skipped_trials_are_errors() {
-        let error = |expected: &[&str], output: &str| executed(expected, output).expect_err("an error").to_string();
+        let error =
+            |expected: &[&str], output: &str| executed(expected, output).expect_err("an error").to_string();
         assert_eq!(error(&["b@y"], OUTPUT), "trial b@y was not run by `cargo test`");
         let skipped = OUTPUT.replace("b@x    ... ok", "b@x    ... ignored, no perf");
         assert_eq!(error(&["b@x"], &skipped), "expected trial b@x to pass, found `ignored, no perf`");

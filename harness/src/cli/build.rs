@@ -28,8 +28,7 @@ impl Build {
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
-        let plan =
-            TrialPlan::make(&inputs.cases, &guests, &[])?;
+        let plan = TrialPlan::make(&inputs.cases, &guests, &[])?;
         let needs = Needs::everything(&plan.trials);
         let prepared = self.images.prepare(&project, &inputs, &guests, refresh, needs)?;
         for ready in prepared.guests() {

@@ -33,7 +33,8 @@ impl DtlPlot {
     /// Draw the picture; how many entries are in it.
     fn draw(&self) -> Result<usize, PlotError> {
         let DtlPlot { capture, output, frequency } = self;
-        let text = fs::read(capture).map_err(|source| PlotError::Read { capture: capture.clone(), source })?;
+        let text =
+            fs::read(capture).map_err(|source| PlotError::Read { capture: capture.clone(), source })?;
         let same = |path: &Utf8PathBuf| path.canonicalize_utf8().ok();
         if same(capture).is_some_and(|capture| same(output) == Some(capture)) {
             return Err(PlotError::OutputIsCapture(output.clone()));

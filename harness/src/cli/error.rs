@@ -1,6 +1,6 @@
 //! Errors that end a command, each with the exit status that it gives.
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use super::plot_error::PlotError;
 use super::status::Status;
@@ -66,6 +66,11 @@ pub(super) enum CommandError {
 }
 
 impl CommandError {
+    /// A file or directory could not be used.
+    pub(super) fn file(verb: &'static str, path: &Utf8Path, source: std::io::Error) -> CommandError {
+        CommandError::File { verb, path: path.to_owned(), source }
+    }
+
     /// The exit status that says what kind of error it is.
     pub(super) fn status(&self) -> Status {
         match self {

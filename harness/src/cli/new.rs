@@ -70,15 +70,15 @@ impl NewModule {
         let modules = self.build(&project, &folder)?;
         let title = format!("the module {}", self.name);
         let text = draft(&title, self.guests.named(), &relative(&case, &folder), &modules);
-        fs::create_dir_all(&case)?;
+        fs::create_dir_all(&case).map_err(|e| CommandError::file("create", &case, e))?;
         let file = case.join(FILE);
-        fs::write(&file, text)?;
+        fs::write(&file, text).map_err(|e| CommandError::file("write", &file, e))?;
         anstream::println!("wrote {}", project.shown(&file));
         // Without a golden nothing would be asserted.
         let outcome = Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(option);
-        if !has_golden(&case)? {
+        if !has_golden(&case).map_err(|e| CommandError::file("read", &case, e))? {
             // A case without goldens is an error in the project: no other case could run.
-            fs::remove_file(&file)?;
+            fs::remove_file(&file).map_err(|e| CommandError::file("remove", &file, e))?;
             let above = case.ancestors().take_while(|folder| *folder != project.path("cases"));
             // A directory that is not empty holds other cases.
             let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
@@ -128,7 +128,7 @@ fn case_directory(project: &Project, name: &str) -> Result<Utf8PathBuf, CommandE
 }
 
 fn drafted(module: &BuiltModule) -> Result<DraftModule, CommandError> {
-    let bytes = fs::read(&module.file)?;
+    let bytes = fs::read(&module.file).map_err(|e| CommandError::file("read", &module.file, e))?;
     let parsed = Module::parse(&bytes)
         .map_err(|source| CommandError::InvalidModule { file: module.file.clone(), source })?;
     let systems: BTreeSet<String> = parsed.events().iter().map(|event| event.system.clone()).collect();

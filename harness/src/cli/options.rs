@@ -150,10 +150,7 @@ impl Guests {
 impl Images {
     /// The patches.
     pub(super) fn patches(&self) -> Result<Vec<Patch>, CommandError> {
-        self.patches
-            .iter()
-            .map(|path| Patch::load(path).map_err(CommandError::Patch))
-            .collect()
+        self.patches.iter().map(|path| Patch::load(path).map_err(CommandError::Patch)).collect()
     }
 
     /// Everything that `guests` boot, built where it is not in the cache.

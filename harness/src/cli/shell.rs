@@ -53,7 +53,10 @@ impl Shell {
             self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::rootfs(&spec))?;
         let logs = tempfile::tempdir()?;
         let path = Utf8Path::from_path(logs.path()).ok_or_else(|| {
-            CommandError::Guest(format!("`{}` is not UTF-8: set TMPDIR to another directory", logs.path().display()))
+            CommandError::Guest(format!(
+                "`{}` is not UTF-8: set TMPDIR to another directory",
+                logs.path().display()
+            ))
         })?;
 
         let (input, to_guest) = pipe()?;
@@ -100,8 +103,8 @@ impl Shell {
         match cases.iter().find(|case| case.id.as_str() == wanted) {
             Some(case) => Ok(case.modules.clone()),
             None => {
-                let help =
-                    did_you_mean(wanted, ids()).unwrap_or_else(|| "`goldtrace list` prints all cases".to_owned());
+                let help = did_you_mean(wanted, ids())
+                    .unwrap_or_else(|| "`goldtrace list` prints all cases".to_owned());
                 Err(CommandError::UnknownCase { name: wanted.clone(), help })
             }
         }

@@ -78,11 +78,12 @@ struct ConflictWay<'t> {
 impl<'t> Way<'t> {
     /// `None` for a trial that has nothing to show, or nothing that could be the same elsewhere.
     fn of(trial: &'t TrialResult) -> Option<Way<'t>> {
-        let failures =
-            |found: &'t [Failure]| found.iter().map(FailureWay::of).collect::<Option<Vec<_>>>();
+        let failures = |found: &'t [Failure]| found.iter().map(FailureWay::of).collect::<Option<Vec<_>>>();
         let what = match &trial.outcome {
             Outcome::Fail(found) => What::Failed { excuses: &[], failures: failures(found)? },
-            Outcome::Xpass { excuses, failures: found } => What::Failed { excuses, failures: failures(found)? },
+            Outcome::Xpass { excuses, failures: found } => {
+                What::Failed { excuses, failures: failures(found)? }
+            }
             Outcome::Error(error) => What::Error { what: &error.what, step: error.step.as_ref() },
             Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
         };
@@ -114,7 +115,8 @@ impl<'t> CaptureWay<'t> {
         let CaptureFailure { golden, capture, comparison, format, .. } = failure;
         let (texts, _) = split_lines(capture);
         let line = |number: usize| {
-            let text: &'t [u8] = number.checked_sub(1).and_then(|at| texts.get(at)).copied().unwrap_or_default();
+            let text: &'t [u8] =
+                number.checked_sub(1).and_then(|at| texts.get(at)).copied().unwrap_or_default();
             pieces(text, *format)
         };
         let mut after_golden = 1;
@@ -133,7 +135,11 @@ impl<'t> CaptureWay<'t> {
             golden: &golden.file,
             lines,
             conflicts: comparison.conflicts.iter().map(ConflictWay::of).collect(),
-            violations: comparison.violations.iter().map(|v| (line(v.line), without_numbers(&v.message))).collect(),
+            violations: comparison
+                .violations
+                .iter()
+                .map(|v| (line(v.line), without_numbers(&v.message)))
+                .collect(),
             missing_final_newline: comparison.missing_final_newline,
         }
     }
@@ -225,11 +231,13 @@ mod tests {
     #[test]
     fn equal_splats_and_errors_are_one_group() {
         let fail = |name: &str, line: &str| result(name, Outcome::Fail(vec![splat(line)]));
-        let trials = [fail("a@x", "BUG: b"), fail("a@y", "BUG: b"), fail("a@z", "BUG: c"), fail("b@x", "BUG: b")];
+        let trials =
+            [fail("a@x", "BUG: b"), fail("a@y", "BUG: b"), fail("a@z", "BUG: c"), fail("b@x", "BUG: b")];
         assert_eq!(names(&trials), [vec!["a@x", "a@y"], vec!["a@z"], vec!["b@x"]]);
         let trials = ["a@x", "a@y"].map(|name| result(name, error("timed out after 1 s")));
         assert_eq!(names(&trials), [["a@x", "a@y"]]);
-        let trials = [result("a@x", error("one")), result("a@y", error("other")), result("a@z", Outcome::Pass)];
+        let trials =
+            [result("a@x", error("one")), result("a@y", error("other")), result("a@z", Outcome::Pass)];
         assert_eq!(names(&trials), [["a@x"], ["a@y"], ["a@z"]]);
     }
 
