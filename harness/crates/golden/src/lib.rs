@@ -20,6 +20,6 @@ pub use language::header::{HEADER, Header};
 pub use language::hole::{Hole, HoleRegex, Namespace, Nanoseconds, Operand};
 pub use language::pattern::{Pattern, PatternBuilder, Segment};
 pub use language::text::Text;
-pub use language::tree::{Expression, Golden, Node, NodeKind};
+pub use language::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
 pub use matching::bindings::{BindingSite, Bindings, Conflict};
-pub use matching::compare::{Comparison, Edit, compare, split_lines};
+pub use matching::compare::{Comparison, Edit, KnownBug, Seen, compare, split_lines};

@@ -113,7 +113,14 @@ fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], faults: &mut Vec<
             NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => {
                 unselected(golden, block, archs, faults);
             }
-            NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any { .. } | NodeKind::Absent(_) => {}
+            NodeKind::Xfail(xfail) => {
+                let holds = |arch: &&str| xfail.condition.as_ref().map(|c| on_arch(c, arch));
+                if archs.iter().all(|arch| holds(arch) == Some(Some(false))) {
+                    let error = at_line(golden, node.line, "no guest of the case ever has this known bug");
+                    faults.push(error.with_help(format!("the case runs on {}", archs.join(", "))));
+                }
+            }
+            NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any(_) | NodeKind::Absent(_) => {}
         }
     }
 }
@@ -168,5 +175,16 @@ mod tests {
             [0_usize; 0]
         );
         assert_eq!(faults("#@ if arch == x86_64\n#@ if arch == ppc64le\na\n#@ end\n#@ end\n", &both), [3]);
+    }
+
+    #[test]
+    fn known_bug_that_no_guest_has_is_found() {
+        let body = "#@ xfail \"x\" if arch == ppc64le && kernel < 8\na\n#@ actual\nb\n#@ end\n";
+        assert_eq!(faults(body, &["x86_64"]), [2]);
+        assert_eq!(faults(body, &["ppc64le", "x86_64"]), [0_usize; 0]);
+        let unconditional = body.replace(" if arch == ppc64le && kernel < 8", "");
+        assert_eq!(faults(&unconditional, &["x86_64"]), [0_usize; 0]);
+        let nested = format!("#@ if arch == x86_64\n{body}#@ end\n");
+        assert_eq!(faults(&nested, &["ppc64le", "x86_64"]), [3]);
     }
 }

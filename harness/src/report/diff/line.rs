@@ -161,7 +161,7 @@ fn with_value(hole: &Hole, bindings: &Bindings) -> String {
         // In all others the name comes last.
         _ => text.len() - "}}".len(),
     };
-    let short: String = value.chars().take(WIDTH_MAX).collect();
+    let short: String = String::from_utf8_lossy(value).chars().take(WIDTH_MAX).collect();
     text.insert_str(end, &format!("={short}"));
     text
 }
@@ -213,7 +213,7 @@ mod tests {
         let place = BindingSite { golden: "g".into(), golden_line: 2, capture_line: 1 };
         let mut bindings = Bindings::new();
         for (hole, value) in golden.patterns()[0].1.holes().zip(values) {
-            bindings.bind_or_check(hole, value, &place).expect("free");
+            bindings.bind_or_check(hole, value.as_bytes(), &place).expect("free");
         }
         bindings
     }

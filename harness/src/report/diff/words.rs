@@ -102,7 +102,7 @@ fn fits(
     }
     let value = |hole: &Hole| {
         let (namespace, name) = hole.binds()?;
-        bindings.value(namespace, name).map(str::as_bytes)
+        bindings.value(namespace, name)
     };
     let length = |words: &[Word<'_>]| words.iter().map(|word| bytes(word).len()).sum::<usize>();
     let start = length(&capture[..place.start]);
@@ -199,7 +199,7 @@ mod tests {
         let mut bindings = Bindings::new();
         let place = BindingSite { golden: "g".into(), golden_line: 2, capture_line: 1 };
         let hole = golden.patterns()[0].1.holes().next().expect("a hole");
-        bindings.bind_or_check(hole, "00000000aaaaaaaa", &place).expect("free");
+        bindings.bind_or_check(hole, b"00000000aaaaaaaa", &place).expect("free");
         let shown = "hist_data: {{ptr:A=00000000aaaaaaaa}} ";
         assert_eq!(
             marked(written, "hist_data: 00000000aaaaaaaa y", Format::HistDebug, &bindings),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use formats::{Format, TokenKind};
+
 use super::names::Namer;
 use crate::{Bindings, Hole, Namespace, Pattern, PatternBuilder};
-use formats::{Format, TokenKind};
 
 /// A line that no golden has, as it would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(super) struct New {
     pub(super) masked: Pattern,
 }
 
-/// A line of a capture as a golden would have it; `None` when it is no text.
+/// A line of a capture as a golden would have it; `None` when it is not text.
 pub(super) fn new_line(
     line: &[u8],
     format: Format,
@@ -38,7 +39,7 @@ pub(super) fn new_line(
             }
             TokenKind::Ptr => {
                 let value = std::str::from_utf8(token.value(line)).ok()?;
-                let name = bound.name(Namespace::Token(TokenKind::Ptr), value).map(str::to_owned);
+                let name = bound.name(Namespace::Token(TokenKind::Ptr), value.as_bytes()).map(str::to_owned);
                 let name = name.unwrap_or_else(|| {
                     let next = fresh.len();
                     namer.fresh(*fresh.entry(value.to_owned()).or_insert(next))

@@ -1,13 +1,14 @@
-//! A golden seen from one guest: what it has of it, what not, and what it has beside it.
+//! A golden seen from one guest: the lines that its capture has, those that it lacks, and new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use formats::Format;
+
 use super::Observed;
 use super::line::{New, new_line};
 use super::names::{GuestNames, Namer};
-use crate::{Edit, Golden, Node, NodeKind, compare, split_lines};
-use formats::Format;
+use crate::{Edit, Golden, Node, NodeKind, Seen, compare, split_lines};
 
 /// A golden seen from one guest.
 pub(super) struct View {
@@ -37,7 +38,13 @@ impl View {
             ));
         }
         if found.missing_final_newline {
-            return Err(format!("the last line of the capture of {} has no end", seen.facts.arch));
+            return Err(format!("the last line of the capture of {} has no newline", seen.facts.arch));
+        }
+        if let Some(bug) = found.known_bugs.iter().find(|bug| bug.seen == Seen::Neither) {
+            return Err(format!(
+                "the capture of {} has neither part of the known bug in line {} of the golden",
+                seen.facts.arch, bug.line
+            ));
         }
         let blocks = Blocks::of(golden);
         let mut view = View {
@@ -50,25 +57,25 @@ impl View {
         let renamed: BTreeSet<usize> = found.conflicts.iter().map(|c| c.here().golden_line).collect();
         let (lines, _) = split_lines(seen.capture);
         let mut anchor = 1;
-        let mut passed = false;
+        let mut ignored = false;
         for edit in &found.edits {
             let (drop, add) = match *edit {
                 Edit::Same { golden, capture } if renamed.contains(&golden) => (Some(golden), Some(capture)),
                 Edit::Same { golden, .. } => {
                     view.kept.insert(golden);
                     anchor = golden;
-                    passed = false;
+                    ignored = false;
                     continue;
                 }
                 Edit::Ignored { .. } => {
-                    passed = true;
+                    ignored = true;
                     continue;
                 }
                 Edit::Missing { golden } => (Some(golden), None),
                 Edit::Unexpected { capture } => (None, Some(capture)),
             };
-            if passed {
-                return Err("it differs beside an `any`".to_owned());
+            if ignored {
+                return Err("it differs next to an `any`".to_owned());
             }
             if let Some(line) = drop {
                 if let Some(block) = blocks.name_at(line) {
@@ -80,7 +87,7 @@ impl View {
             if let Some(line) = add {
                 let new =
                     new_line(lines[line - 1], format, namer, &bound, &mut names.fresh).ok_or_else(|| {
-                        format!("line {line} of the capture of {} is no UTF-8 text", seen.facts.arch)
+                        format!("line {line} of the capture of {} is not UTF-8 text", seen.facts.arch)
                     })?;
                 view.added.entry(blocks.end_at(anchor)).or_default().push(new);
             }
@@ -111,8 +118,9 @@ impl Blocks {
                 }
                 NodeKind::Repeat { .. } => "a `repeat`",
                 NodeKind::Unordered { .. } => "an `unordered`",
-                NodeKind::Any { .. } => "an `any`",
+                NodeKind::Any(_) => "an `any`",
                 NodeKind::Optional { .. } => "an `optional`",
+                NodeKind::Xfail(_) => "an `xfail`",
                 NodeKind::Lines(_) | NodeKind::Absent(_) => continue,
             };
             ranges.push((node.line..=node.end, name));

@@ -1,4 +1,4 @@
-//! One golden out of what the guests have of the old one and beside it.
+//! One golden out of what the guests have of the old one and in addition to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) 
         let keep: Vec<usize> = all.iter().copied().filter(|g| views[*g].kept.contains(&at)).collect();
         let drop: Vec<usize> = all.iter().copied().filter(|g| views[*g].dropped.contains(&at)).collect();
         if drop.is_empty() {
-            // Nobody is against it: directives, and lines for guests that were not asked, stay too.
+            // No guest lacks it: directives, and lines for guests that were not asked, stay too.
             out.push(Out { text: line.to_owned(), guests: all.clone(), fixed: true });
         } else if !keep.is_empty() {
             out.push(Out { text: line.to_owned(), guests: keep, fixed: false });
@@ -38,9 +38,9 @@ pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) 
     let archs: Vec<&str> = observed.iter().map(|seen| seen.facts.arch.as_str()).collect();
     let body = conditioned(out, &archs)?;
     let text = format!("{}\n{body}", golden.header);
-    Golden::parse(&golden.file, text).map_err(|faults| {
-        let first = faults.first().map(|fault| fault.message.clone()).unwrap_or_default();
-        format!("what would be written is no golden: {first}")
+    Golden::parse(&golden.file, text).map_err(|errors| {
+        let first = errors.first().map(|error| error.message.clone()).unwrap_or_default();
+        format!("failed to write a golden: {first}")
     })
 }
 
@@ -48,8 +48,8 @@ pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) 
 fn add(out: &mut Vec<Out>, views: &[View], all: &[usize], at: usize) {
     let lists: Vec<(usize, &[New])> =
         all.iter().filter_map(|g| Some((*g, views[*g].added.get(&at)?.as_slice()))).collect();
-    let everybody = lists.len() == all.len();
-    if everybody {
+    let is_of_all = lists.len() == all.len();
+    if is_of_all {
         if let Some(lines) = agreed(&lists) {
             out.extend(lines.into_iter().map(|text| Out { text, guests: all.to_vec(), fixed: false }));
             return;
@@ -57,7 +57,7 @@ fn add(out: &mut Vec<Out>, views: &[View], all: &[usize], at: usize) {
     }
     // What they share at the start and the end is written once.
     let shared = |a: &New, b: &New| a.strict == b.strict;
-    let shortest = if everybody { lists.iter().map(|(_, list)| list.len()).min().unwrap_or(0) } else { 0 };
+    let shortest = if is_of_all { lists.iter().map(|(_, list)| list.len()).min().unwrap_or(0) } else { 0 };
     let first = lists.first().map_or(&[][..], |(_, list)| list);
     let head = (0..shortest).take_while(|i| lists.iter().all(|(_, l)| shared(&l[*i], &first[*i]))).count();
     let tail = (0..shortest - head)

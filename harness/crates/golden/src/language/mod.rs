@@ -4,6 +4,7 @@
 //! one line.
 
 pub(crate) mod condition;
+mod directive;
 mod error;
 pub(crate) mod header;
 pub(crate) mod hole;

@@ -1,29 +1,28 @@
-//! Reading a golden: its header, lines and directives.
+//! Reading a golden: its header, and the tree of its lines and directives.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use camino::Utf8Path;
-use regex::bytes::Regex;
+use diagnostic::{Diagnostic, Span};
 
 use super::condition::Condition;
+use super::directive::{self, Directive, START};
 use super::header::Header;
 use super::hole::Namespace;
-use super::pattern::{Pattern, PatternBuilder};
+use super::pattern::{Pattern, PatternBuilder, Segment};
 use super::text::Text;
-use super::tree::{Expression, Golden, Node, NodeKind};
-use diagnostic::{Diagnostic, Span, did_you_mean};
+use super::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
 
-const DIRECTIVE: &str = "#@ ";
-const DIRECTIVES: [&str; 8] = ["if", "else", "end", "any", "unordered", "repeat", "absent", "optional"];
-const REPEAT_MAX: usize = 1000;
 const DEPTH_MAX: usize = 20;
+/// The most lines that all counts of a golden may come to: matching keeps a state for each.
+const COUNTED_MAX: usize = 100_000;
 
 impl Golden {
     /// Read a golden. `file` is the name to show.
     ///
     /// # Errors
-    /// Every fault of the text, each with its place.
+    /// Every error of the text, each with its span, in order.
     pub fn parse(file: &Utf8Path, bytes: impl Into<Vec<u8>>) -> Result<Golden, Vec<Diagnostic>> {
         let text = String::from_utf8(bytes.into())
             .map_err(|error| vec![not_utf8(file, error.as_bytes(), error.utf8_error().valid_up_to())])?;
@@ -31,24 +30,27 @@ impl Golden {
         let mut parser = Parser {
             file,
             text: &text,
-            faults: Vec::new(),
+            errors: Vec::new(),
             names: BTreeMap::new(),
             builder: PatternBuilder::default(),
+            open: Vec::new(),
+            top: Vec::new(),
+            counted: 0,
         };
         let header = parser.header();
         if let Some(last) = text.unterminated_line() {
             let at = text.count();
             let help = Some("end the file with a newline");
-            parser.fault(at, last.len()..last.len(), "the last line has no end", help);
+            parser.error(at, last.len()..last.len(), "the last line has no newline", help);
         }
         let nodes = parser.nodes();
         match header {
-            Some(header) if parser.faults.is_empty() => {
+            Some(header) if parser.errors.is_empty() => {
                 Ok(Golden { file: file.to_owned(), header, nodes, text })
             }
             _ => {
-                parser.faults.sort_by_key(|fault| fault.span);
-                Err(parser.faults)
+                parser.errors.sort_by_key(|error| error.span);
+                Err(parser.errors)
             }
         }
     }
@@ -63,45 +65,46 @@ struct Open {
 
 enum OpenKind {
     If { condition: Condition, then: Option<Vec<Node>> },
-    Repeat { least: usize },
-    Unordered { by: Option<Expression> },
+    Repeat(Counts),
+    Unordered(Option<Expression>),
+    Xfail { reason: String, condition: Option<Condition>, right: Option<Vec<Node>> },
 }
 
 impl OpenKind {
     fn name(&self) -> &'static str {
         match self {
             OpenKind::If { .. } => "if",
-            OpenKind::Repeat { .. } => "repeat",
-            OpenKind::Unordered { .. } => "unordered",
+            OpenKind::Repeat(_) => "repeat",
+            OpenKind::Unordered(_) => "unordered",
+            OpenKind::Xfail { .. } => "xfail",
         }
+    }
+
+    /// What else it may hold, beside lines.
+    fn holds_conditions(&self) -> bool {
+        !matches!(self, OpenKind::Xfail { .. })
     }
 }
 
 struct Parser<'a> {
     file: &'a Utf8Path,
     text: &'a Text,
-    faults: Vec<Diagnostic>,
-    /// The kind of each name, and where it was seen first.
+    errors: Vec<Diagnostic>,
+    /// The kind of each name, and the line that has it first.
     names: BTreeMap<String, (Namespace, usize)>,
     builder: PatternBuilder,
-}
-
-/// What the parse of a directive leaves to be done.
-enum Step {
-    Line(Pattern),
-    Node(NodeKind),
-    Open(OpenKind),
-    Else,
-    End,
-    Optional(String),
+    open: Vec<Open>,
+    top: Vec<Node>,
+    /// The lines that the counts so far come to.
+    counted: usize,
 }
 
 impl Parser<'_> {
-    fn fault(&mut self, line: usize, bytes: Range<usize>, message: &str, help: Option<&str>) {
+    fn error(&mut self, line: usize, bytes: Range<usize>, message: &str, help: Option<&str>) {
         let text = self.text.line(line);
         let column = text[..bytes.start].chars().count() + 1;
         let width = text[bytes].chars().count().max(1);
-        self.faults.push(Diagnostic {
+        self.errors.push(Diagnostic {
             file: self.file.to_owned(),
             span: Span { line, column, width },
             message: message.to_owned(),
@@ -112,138 +115,214 @@ impl Parser<'_> {
 
     fn whole_line(&mut self, line: usize, message: &str, help: Option<&str>) {
         let length = self.text.line(line).len();
-        self.fault(line, 0..length, message, help);
+        self.error(line, 0..length, message, help);
     }
 
     fn header(&mut self) -> Option<Header> {
         match Header::parse(self.text.line(1)) {
             Ok(header) => Some(header),
             Err(_) if self.text.count() == 0 => {
-                self.fault(1, 0..0, "the golden is empty", Some(&Header::help()));
+                self.error(1, 0..0, "the golden is empty", Some(&Header::help()));
                 None
             }
             Err(error) => {
-                self.fault(1, error.span, &error.message, error.help.as_deref());
+                self.error(1, error.span, &error.message, error.help.as_deref());
                 None
             }
         }
     }
 
     fn nodes(&mut self) -> Vec<Node> {
-        let mut open: Vec<Open> = Vec::new();
-        let mut top: Vec<Node> = Vec::new();
         let mut optional: Option<(usize, String)> = None;
         for (at, text) in self.text.numbered().skip(1) {
-            let step = match text.strip_prefix(DIRECTIVE) {
-                None => {
-                    let Some(pattern) = self.pattern(at, text) else { continue };
-                    match optional.take() {
-                        Some((line, reason)) => {
-                            let kind = NodeKind::Optional { reason, pattern };
-                            open.last_mut().map_or(&mut top, |open| &mut open.nodes).push(Node {
-                                line,
-                                end: at,
-                                kind,
-                            });
-                            continue;
-                        }
-                        None => Step::Line(pattern),
+            if !text.starts_with(START) {
+                let Some(pattern) = self.pattern(at, text) else { continue };
+                match optional.take() {
+                    Some((line, reason)) => {
+                        self.add(Node { line, end: at, kind: NodeKind::Optional { reason, pattern } });
                     }
+                    None => self.line(at, pattern),
                 }
-                Some(directive) => {
-                    if let Some((line, _)) = optional.take() {
-                        self.whole_line(
-                            line,
-                            "`optional` belongs to the line below it, which is a directive",
-                            None,
-                        );
-                    }
-                    match self.directive(at, text, directive) {
-                        Some(step) => step,
-                        None => continue,
-                    }
+                continue;
+            }
+            if let Some((line, _)) = optional.take() {
+                self.whole_line(line, "`optional` must be followed by its line, not by a directive", None);
+            }
+            let read = directive::read(text);
+            if let Some(error) = read.error {
+                let end = error.span.end.min(text.len());
+                self.error(at, error.span.start.min(end)..end, &error.message, error.help.as_deref());
+            }
+            match read.directive {
+                Some(Directive::Optional(reason)) if self.may_stand(at, "optional") => {
+                    optional = Some((at, reason));
                 }
-            };
-            self.take(at, step, &mut open, &mut top, &mut optional);
+                Some(directive) => self.directive(at, directive),
+                None => {}
+            }
         }
         if let Some((line, _)) = optional {
-            self.whole_line(line, "`optional` belongs to the line below it, and there is none", None);
+            self.whole_line(line, "`optional` must be followed by its line", None);
         }
-        for open in open {
+        for open in std::mem::take(&mut self.open) {
             let message = format!("this `{}` has no `end`", open.kind.name());
             self.whole_line(open.line, &message, Some("add `#@ end`"));
         }
-        top
+        std::mem::take(&mut self.top)
     }
 
-    fn take(
-        &mut self,
-        at: usize,
-        step: Step,
-        open: &mut Vec<Open>,
-        top: &mut Vec<Node>,
-        optional: &mut Option<(usize, String)>,
-    ) {
-        // Blocks that are matched as a whole hold lines only.
-        let block = open.iter().rev().find(|o| !matches!(o.kind, OpenKind::If { .. })).map(|o| o.kind.name());
-        match step {
-            Step::Line(pattern) => {
-                let nodes = open.last_mut().map_or(top, |open| &mut open.nodes);
-                match nodes.last_mut() {
-                    Some(Node { end, kind: NodeKind::Lines(patterns), .. }) if *end + 1 == at => {
-                        patterns.push(pattern);
-                        *end = at;
-                    }
-                    _ => nodes.push(Node { line: at, end: at, kind: NodeKind::Lines(vec![pattern]) }),
+    fn siblings(&mut self) -> &mut Vec<Node> {
+        self.open.last_mut().map_or(&mut self.top, |open| &mut open.nodes)
+    }
+
+    fn add(&mut self, node: Node) {
+        self.siblings().push(node);
+    }
+
+    fn line(&mut self, at: usize, pattern: Pattern) {
+        match self.siblings().last_mut() {
+            Some(Node { end, kind: NodeKind::Lines(patterns), .. }) if *end + 1 == at => {
+                patterns.push(pattern);
+                *end = at;
+            }
+            _ => self.add(Node { line: at, end: at, kind: NodeKind::Lines(vec![pattern]) }),
+        }
+    }
+
+    /// Whether a directive may stand here: blocks that are matched as a whole hold lines, and those
+    /// that are not an `xfail` conditions. If not, that is an error.
+    fn may_stand(&mut self, at: usize, name: &str) -> bool {
+        let holder = self.open.iter().rev().find(|open| !matches!(open.kind, OpenKind::If { .. }));
+        let Some(Open { kind, .. }) = holder else { return true };
+        if name == "if" && kind.holds_conditions() {
+            return true;
+        }
+        let block = kind.name();
+        let help = match kind {
+            OpenKind::Xfail { .. } if name == "if" => {
+                "both parts of an `xfail` are plain lines: put a whole `xfail` into each part of an `if`"
+            }
+            OpenKind::Xfail { .. } => "both parts of an `xfail` are plain lines: write them out",
+            _ => "move it out of the block",
+        };
+        self.whole_line(at, &format!("`{name}` inside `{block}`"), Some(help));
+        false
+    }
+
+    fn directive(&mut self, at: usize, directive: Directive) {
+        match directive {
+            Directive::If(condition) => self.open(at, OpenKind::If { condition, then: None }),
+            Directive::Repeat(counts) => self.open(at, OpenKind::Repeat(counts)),
+            Directive::Unordered(by) => self.open(at, OpenKind::Unordered(by)),
+            Directive::Xfail { reason, condition } => {
+                self.open(at, OpenKind::Xfail { reason, condition, right: None });
+            }
+            Directive::Any(counts) => {
+                if !self.may_stand(at, "any") {
+                    return;
+                }
+                if let Some(NodeKind::Any(_)) = self.siblings().last().map(|node| &node.kind) {
+                    let message = "two `any` in a row: ambiguous, nothing marks where the first one ends";
+                    return self.whole_line(at, message, Some("write one `any` with the sum of both"));
+                }
+                self.count(at, counts, 1);
+                self.add(Node { line: at, end: at, kind: NodeKind::Any(counts) });
+            }
+            Directive::Absent(expression) => {
+                if self.may_stand(at, "absent") {
+                    self.add(Node { line: at, end: at, kind: NodeKind::Absent(expression) });
                 }
             }
-            Step::Node(kind) => {
-                if let Some(block) = block {
-                    let message = format!("a `{block}` holds lines only");
-                    return self.whole_line(at, &message, None);
-                }
-                let nodes = open.last_mut().map_or(top, |open| &mut open.nodes);
-                let any = |node: Option<&Node>| matches!(node.map(|n| &n.kind), Some(NodeKind::Any { .. }));
-                if matches!(kind, NodeKind::Any { .. }) && any(nodes.last()) {
-                    let help = Some("write one `any` with the sum of both");
-                    return self.whole_line(at, "two `any` in a row: where the first ends is not told", help);
-                }
-                nodes.push(Node { line: at, end: at, kind });
-            }
-            Step::Optional(reason) => match block {
-                Some(block) => {
-                    let message = format!("a `{block}` holds lines only");
-                    self.whole_line(at, &message, None);
-                }
-                None => *optional = Some((at, reason)),
-            },
-            Step::Open(kind) => {
-                if let (Some(block), false) = (block, matches!(kind, OpenKind::If { .. })) {
-                    let message = format!("a `{}` inside a `{block}`", kind.name());
-                    self.whole_line(at, &message, None);
-                }
-                if open.len() == DEPTH_MAX {
-                    return self.whole_line(at, "directives are nested too deep", None);
-                }
-                open.push(Open { line: at, kind, nodes: Vec::new() });
-            }
-            Step::Else => match open.last_mut() {
+            // One that may not stand here has been reported.
+            Directive::Optional(_) => {}
+            Directive::Else => match self.open.last_mut() {
                 Some(Open { kind: OpenKind::If { then: then @ None, .. }, nodes, .. }) => {
                     *then = Some(std::mem::take(nodes));
                 }
-                _ => self.whole_line(at, "this `else` belongs to no `if`", None),
-            },
-            Step::End => match open.pop() {
-                Some(closed) => {
-                    if closed.nodes.is_empty() && !matches!(closed.kind, OpenKind::If { .. }) {
-                        let message = format!("this `{}` holds no line", closed.kind.name());
-                        self.whole_line(closed.line, &message, None);
-                    }
-                    let node = closed.into_node(at);
-                    open.last_mut().map_or(top, |open| &mut open.nodes).push(node);
+                Some(Open { kind: OpenKind::Xfail { .. }, .. }) => {
+                    self.whole_line(at, "`else` without `if`", Some("did you mean `actual`?"));
                 }
-                None => self.whole_line(at, "this `end` closes nothing", None),
+                _ => self.whole_line(at, "`else` without `if`", None),
             },
+            Directive::Actual => match self.open.last_mut() {
+                Some(Open { kind: OpenKind::Xfail { right: right @ None, .. }, nodes, .. }) => {
+                    *right = Some(std::mem::take(nodes));
+                }
+                Some(Open { kind: OpenKind::If { .. }, .. }) => {
+                    self.whole_line(at, "`actual` without `xfail`", Some("did you mean `else`?"));
+                }
+                _ => self.whole_line(at, "`actual` without `xfail`", None),
+            },
+            Directive::End => self.close(at),
+        }
+    }
+
+    fn open(&mut self, at: usize, kind: OpenKind) {
+        self.may_stand(at, kind.name());
+        if self.open.len() == DEPTH_MAX {
+            let message = format!("blocks are nested deeper than {DEPTH_MAX}");
+            return self.whole_line(at, &message, None);
+        }
+        self.open.push(Open { line: at, kind, nodes: Vec::new() });
+    }
+
+    fn close(&mut self, end: usize) {
+        let Some(Open { line, kind, nodes }) = self.open.pop() else {
+            return self.whole_line(end, "`end` without a block", None);
+        };
+        if nodes.is_empty() && matches!(kind, OpenKind::Repeat(_) | OpenKind::Unordered(_)) {
+            self.whole_line(line, &format!("this `{}` holds no line", kind.name()), None);
+        }
+        let kind = match kind {
+            OpenKind::If { condition, then: Some(then) } => {
+                NodeKind::If { condition, then, otherwise: Some(nodes) }
+            }
+            OpenKind::If { condition, then: None } => {
+                NodeKind::If { condition, then: nodes, otherwise: None }
+            }
+            OpenKind::Repeat(counts) => {
+                self.count(line, counts, end - line - 1);
+                NodeKind::Repeat { counts, block: nodes }
+            }
+            OpenKind::Unordered(by) => NodeKind::Unordered { by, block: nodes },
+            OpenKind::Xfail { reason, condition, right: Some(right) } => {
+                let (right, actual) = (patterns(right), patterns(nodes));
+                let xfail = Xfail { reason, condition, right, actual };
+                self.check_parts(line, &xfail);
+                NodeKind::Xfail(xfail)
+            }
+            OpenKind::Xfail { .. } => {
+                let help = "write `#@ actual`, and below it the lines that a kernel with the bug prints";
+                return self.whole_line(line, "this `xfail` has no `actual`", Some(help));
+            }
+        };
+        self.add(Node { line, end, kind });
+    }
+
+    /// The parts of an `xfail` must differ, and the actual one must say what the bug prints.
+    fn check_parts(&mut self, line: usize, xfail: &Xfail) {
+        if xfail.right.is_empty() && xfail.actual.is_empty() {
+            self.whole_line(line, "this `xfail` has neither right nor actual lines", None);
+        } else if xfail.right == xfail.actual {
+            self.whole_line(line, "both parts of this `xfail` are the same", Some("remove it"));
+        }
+        for (at, pattern) in xfail.actual_rows(line) {
+            let literal =
+                |segment: Segment<'_>| matches!(segment, Segment::Literal(text) if !text.trim().is_empty());
+            if pattern.as_literal().is_none() && !pattern.segments().any(literal) {
+                let help = "write the text that a kernel with the bug prints";
+                self.whole_line(at, "a line below `actual` that is nothing but holes", Some(help));
+            }
+        }
+    }
+
+    /// Add the lines that a count comes to.
+    fn count(&mut self, at: usize, counts: Counts, lines: usize) {
+        let before = self.counted;
+        self.counted = before.saturating_add(counts.most.unwrap_or(counts.least).saturating_mul(lines));
+        if before <= COUNTED_MAX && self.counted > COUNTED_MAX {
+            let message = format!("the counts of this golden come to more than {COUNTED_MAX} lines");
+            self.whole_line(at, &message, Some("write `#@ any` or `#@ repeat 1..`"));
         }
     }
 
@@ -251,7 +330,7 @@ impl Parser<'_> {
         let pattern = match Pattern::parse_with(text, &mut self.builder) {
             Ok(pattern) => pattern,
             Err(error) => {
-                self.fault(at, error.span, &error.message, error.help.as_deref());
+                self.error(at, error.span, &error.message, error.help.as_deref());
                 return None;
             }
         };
@@ -264,109 +343,17 @@ impl Parser<'_> {
                 let message =
                     format!("{name} is the name of a {known} in line {line}, and of a {namespace} here");
                 let end = (start + shown.len()).min(text.len());
-                self.fault(at, start..end, &message, Some("use two names"));
+                self.error(at, start..end, &message, Some("use two names"));
             }
         }
         Some(pattern)
     }
-
-    fn directive(&mut self, at: usize, text: &str, directive: &str) -> Option<Step> {
-        let (word, rest) = directive.split_once(' ').unwrap_or((directive, ""));
-        let rest_at = text.len() - rest.len();
-        let parsed = match (word, rest) {
-            ("if", condition) => match Condition::parse(condition) {
-                Ok(condition) => Ok(Step::Open(OpenKind::If { condition, then: None })),
-                Err(error) => {
-                    let error = error.shifted(rest_at);
-                    let end = error.span.end.min(text.len());
-                    self.fault(at, error.span.start..end, &error.message, error.help.as_deref());
-                    // The block is opened all the same: its `end` is not at fault.
-                    Ok(Step::Open(OpenKind::If { condition: Condition::Any(Vec::new()), then: None }))
-                }
-            },
-            ("else", "") => Ok(Step::Else),
-            ("end", "") => Ok(Step::End),
-            ("any", "") => Ok(Step::Node(NodeKind::Any { least: 0, most: None })),
-            ("any", range) => any_range(range)
-                .map(|(least, most)| Step::Node(NodeKind::Any { least, most }))
-                .ok_or("write `#@ any`, `#@ any 2..` or `#@ any 2..5`".to_owned()),
-            ("repeat", count) => count
-                .strip_suffix("..")
-                .and_then(count_of)
-                .filter(|least| *least <= REPEAT_MAX)
-                .map(|least| Step::Open(OpenKind::Repeat { least }))
-                .ok_or(format!("write `#@ repeat 1..`, with at most {REPEAT_MAX}")),
-            ("unordered", "") => Ok(Step::Open(OpenKind::Unordered { by: None })),
-            ("unordered", by) => match by.strip_prefix("by ") {
-                Some(by) => expression(by).map(|by| Step::Open(OpenKind::Unordered { by: Some(by) })),
-                None => Err("write `#@ unordered` or `#@ unordered by /re/`".to_owned()),
-            },
-            ("absent", source) => expression(source).map(|e| Step::Node(NodeKind::Absent(e))),
-            ("optional", reason) => reason
-                .strip_prefix('"')
-                .and_then(|r| r.strip_suffix('"'))
-                .filter(|r| !r.trim().is_empty() && !r.contains('"'))
-                .map(|r| Step::Optional(r.to_owned()))
-                .ok_or("write `#@ optional \"why the line may be missing\"`".to_owned()),
-            (word, _) => {
-                let known = DIRECTIVES.contains(&word);
-                let message = if known {
-                    format!("`{word}` takes nothing")
-                } else {
-                    format!("unknown directive `{word}`")
-                };
-                let help = did_you_mean(word, DIRECTIVES)
-                    .filter(|_| !known)
-                    .unwrap_or_else(|| format!("the directives are {}", DIRECTIVES.join(", ")));
-                self.whole_line(at, &message, Some(&help));
-                return None;
-            }
-        };
-        parsed.map_err(|help| self.whole_line(at, &format!("this `{word}` cannot be read"), Some(&help))).ok()
-    }
 }
 
-impl Open {
-    fn into_node(self, end: usize) -> Node {
-        let Open { line, kind, nodes } = self;
-        let kind = match kind {
-            OpenKind::If { condition, then: Some(then) } => {
-                NodeKind::If { condition, then, otherwise: Some(nodes) }
-            }
-            OpenKind::If { condition, then: None } => {
-                NodeKind::If { condition, then: nodes, otherwise: None }
-            }
-            OpenKind::Repeat { least } => NodeKind::Repeat { least, block: nodes },
-            OpenKind::Unordered { by } => NodeKind::Unordered { by, block: nodes },
-        };
-        Node { line, end, kind }
-    }
-}
-
-fn count_of(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|_| text.bytes().all(|b| b.is_ascii_digit()))
-}
-
-fn any_range(text: &str) -> Option<(usize, Option<usize>)> {
-    let (least, most) = text.split_once("..")?;
-    let least = count_of(least)?;
-    if most.is_empty() {
-        return Some((least, None));
-    }
-    let most = count_of(most)?;
-    (least <= most && most > 0).then_some((least, Some(most)))
-}
-
-/// `/re/`
-fn expression(text: &str) -> Result<Expression, String> {
-    let help = "write a regular expression between slashes: /re/".to_owned();
-    let source =
-        text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).filter(|s| !s.is_empty()).ok_or(help)?;
-    let regex = Regex::new(source).map_err(|e| {
-        let text = e.to_string();
-        format!("`{source}` is not a regular expression: {}", text.lines().last().unwrap_or_default().trim())
-    })?;
-    Ok(Expression { source: source.to_owned(), regex })
+/// The lines of a part of an `xfail`; what else it holds has been reported.
+fn patterns(nodes: Vec<Node>) -> Vec<Pattern> {
+    let lines = |node: Node| if let NodeKind::Lines(patterns) = node.kind { patterns } else { Vec::new() };
+    nodes.into_iter().flat_map(lines).collect()
 }
 
 fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Diagnostic {
@@ -386,25 +373,25 @@ fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Diagnostic {
 mod tests {
     use super::*;
 
-    fn faults(text: &[u8]) -> Vec<String> {
-        let faults = Golden::parse(Utf8Path::new("g.golden"), text).expect_err("faulty");
-        faults.iter().map(|f| format!("{}:{} {}", f.span.line, f.span.column, f.message)).collect()
+    fn errors(text: &[u8]) -> Vec<String> {
+        let errors = Golden::parse(Utf8Path::new("g.golden"), text).expect_err("wrong");
+        errors.iter().map(|e| format!("{}:{} {}", e.span.line, e.span.column, e.message)).collect()
     }
 
-    fn body_faults(body: &str) -> Vec<String> {
-        faults(format!("#@ golden v1\n{body}").as_bytes())
+    fn body_errors(body: &str) -> Vec<String> {
+        errors(format!("#@ golden v1\n{body}").as_bytes())
     }
 
     #[test]
-    fn every_fault_is_told_with_its_place() {
+    fn every_error_is_reported_with_its_span() {
         let body = "x {{ptr\n{{foo}}\n#@ repaet 1..\n#@ end\n#@ if arch == x86\n#@ repeat 2..\n";
         assert_eq!(
-            body_faults(body),
+            body_errors(body),
             [
                 "2:3 unclosed `{{`",
                 "3:1 unknown hole `{{foo}}`",
                 "4:1 unknown directive `repaet`",
-                "5:1 this `end` closes nothing",
+                "5:1 `end` without a block",
                 "6:1 this `if` has no `end`",
                 "6:15 unknown `x86`",
                 "7:1 this `repeat` has no `end`",
@@ -413,70 +400,147 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_covers_whole_characters() {
-        assert_eq!(body_faults("#@ if arch == x86_64 && \u{7dc}\n#@ end\n"), ["2:25 unknown condition ``"]);
+    fn error_span_covers_whole_characters() {
+        assert_eq!(body_errors("#@ if arch == x86_64 && \u{7dc}\n#@ end\n"), ["2:25 unknown condition ``"]);
     }
 
     #[test]
-    fn blocks_must_make_sense() {
+    fn block_errors_are_reported() {
+        let one = |body: &str| {
+            let mut all = body_errors(body);
+            assert_eq!(all.len(), 1, "{all:?}");
+            all.remove(0)
+        };
         assert_eq!(
-            body_faults("#@ any\n#@ any 1..\n"),
-            ["3:1 two `any` in a row: where the first ends is not told"]
+            one("#@ any\n#@ any 1..\n"),
+            "3:1 two `any` in a row: ambiguous, nothing marks where the first one ends"
         );
-        assert_eq!(body_faults("#@ else\n"), ["2:1 this `else` belongs to no `if`"]);
+        assert_eq!(one("#@ else\n"), "2:1 `else` without `if`");
+        assert_eq!(one("#@ if config.A\n#@ else\n#@ else\n#@ end\n"), "4:1 `else` without `if`");
+        assert_eq!(one("#@ repeat 1..\n#@ any\na\n#@ end\n"), "3:1 `any` inside `repeat`");
+        assert_eq!(one("#@ repeat 1..\n#@ optional \"x\"\na\n#@ end\n"), "3:1 `optional` inside `repeat`");
+        assert_eq!(one("#@ unordered\n#@ absent /x/\na\n#@ end\n"), "3:1 `absent` inside `unordered`");
+        assert_eq!(one("#@ repeat 1..\n#@ end\n"), "2:1 this `repeat` holds no line");
+        assert_eq!(one("#@ repeat x\na\n#@ end\n"), "2:1 invalid `repeat`");
         assert_eq!(
-            body_faults("#@ if config.A\n#@ else\n#@ else\n#@ end\n"),
-            ["4:1 this `else` belongs to no `if`"]
-        );
-        assert_eq!(body_faults("#@ repeat 1..\n#@ any\na\n#@ end\n"), ["3:1 a `repeat` holds lines only"]);
-        assert_eq!(body_faults("#@ repeat 1..\n#@ end\n"), ["2:1 this `repeat` holds no line"]);
-        assert_eq!(
-            body_faults("#@ unordered\n#@ repeat 1..\na\n#@ end\n#@ end\n"),
-            ["3:1 a `repeat` inside a `unordered`"]
+            one("#@ unordered\n#@ repeat 1..\na\n#@ end\n#@ end\n"),
+            "3:1 `repeat` inside `unordered`"
         );
         assert_eq!(
-            body_faults("#@ optional \"x\"\n#@ any\n"),
-            ["2:1 `optional` belongs to the line below it, which is a directive",]
+            one("#@ optional \"x\"\n#@ any\n"),
+            "2:1 `optional` must be followed by its line, not by a directive"
         );
-        assert_eq!(body_faults("#@ optional\na\n"), ["2:1 this `optional` cannot be read"]);
-        assert_eq!(body_faults("#@ any 3..2\n"), ["2:1 this `any` cannot be read"]);
-        assert_eq!(body_faults("#@ absent x\n"), ["2:1 this `absent` cannot be read"]);
-        assert_eq!(body_faults("#@ absent /(/\n"), ["2:1 this `absent` cannot be read"]);
-        assert_eq!(body_faults("#@ end now\n"), ["2:1 `end` takes nothing"]);
+        assert_eq!(one("#@ optional \"x\"\n"), "2:1 `optional` must be followed by its line");
+        let deep = "#@ if config.A\n".repeat(21) + &"#@ end\n".repeat(20);
+        assert_eq!(one(&deep), "22:1 blocks are nested deeper than 20");
     }
 
     #[test]
-    fn a_name_has_one_kind() {
+    fn xfail_errors_are_reported() {
+        let with_help = |body: &str| {
+            let text = format!("#@ golden v1\n{body}");
+            let mut all = Golden::parse(Utf8Path::new("g"), text).expect_err("wrong");
+            assert_eq!(all.len(), 1, "{all:?}");
+            let error = all.remove(0);
+            format!("{} {} | {}", error.span.line, error.message, error.help.unwrap_or_default())
+        };
+        let help = "write `#@ actual`, and below it the lines that a kernel with the bug prints";
         assert_eq!(
-            body_faults("{{ptr:A}}\nx {{n:A}}\n"),
+            with_help("#@ xfail \"x\"\na\n#@ end\n"),
+            format!("2 this `xfail` has no `actual` | {help}")
+        );
+        assert_eq!(
+            with_help("#@ xfail \"x\"\n#@ actual\n#@ end\n"),
+            "2 this `xfail` has neither right nor actual lines | "
+        );
+        assert_eq!(
+            with_help("#@ xfail \"x\"\na\n#@ actual\na\n#@ end\n"),
+            "2 both parts of this `xfail` are the same | remove it"
+        );
+        assert_eq!(
+            with_help("#@ xfail \"x\"\na\n#@ actual\nb\n {{n}} {{..}}\n#@ end\n"),
+            "6 a line below `actual` that is nothing but holes | write the text that a kernel with the bug prints"
+        );
+        assert_eq!(with_help("#@ actual\n"), "2 `actual` without `xfail` | ");
+        assert_eq!(
+            with_help("#@ if config.A\n#@ actual\n#@ end\n"),
+            "3 `actual` without `xfail` | did you mean `else`?"
+        );
+        assert_eq!(
+            with_help("#@ xfail \"x\"\na\n#@ else\n#@ actual\n#@ end\n"),
+            "4 `else` without `if` | did you mean `actual`?"
+        );
+        assert_eq!(
+            with_help("#@ xfail \"x\"\na\n#@ actual\nb\n#@ actual\n#@ end\n"),
+            "6 `actual` without `xfail` | "
+        );
+    }
+
+    #[test]
+    fn xfail_holds_plain_lines_only() {
+        for (inside, name) in [
+            ("#@ if config.A\nb\n#@ end\n", "if"),
+            ("#@ any\n", "any"),
+            ("#@ repeat 2\nb\n#@ end\n", "repeat"),
+            ("#@ unordered\nb\n#@ end\n", "unordered"),
+            ("#@ absent /x/\n", "absent"),
+            ("#@ optional \"x\"\nb\n", "optional"),
+            ("#@ xfail \"y\"\nb\n#@ actual\nc\n#@ end\n", "xfail"),
+        ] {
+            let right = body_errors(&format!("#@ xfail \"x\"\na\n{inside}#@ actual\nz\n#@ end\n"));
+            assert_eq!(right, [format!("4:1 `{name}` inside `xfail`")]);
+            let actual = body_errors(&format!("#@ xfail \"x\"\na\n#@ actual\nz\n{inside}#@ end\n"));
+            assert_eq!(actual, [format!("6:1 `{name}` inside `xfail`")]);
+        }
+        let block = "#@ xfail \"x\"\na\n#@ actual\nb\n#@ end\n";
+        assert_eq!(body_errors(&format!("#@ repeat 2\n{block}#@ end\n")), ["3:1 `xfail` inside `repeat`"]);
+        let inside_if = format!("#@ golden v1\n#@ if config.A\n{block}#@ else\n{block}#@ end\n");
+        assert!(Golden::parse(Utf8Path::new("g"), inside_if).is_ok());
+    }
+
+    #[test]
+    fn counts_of_a_golden_are_bounded() {
+        let body = "#@ any 1000\na\n".repeat(100);
+        assert!(Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{body}")).is_ok());
+        assert_eq!(
+            body_errors(&format!("{body}#@ repeat 1\na\n#@ end\n#@ any 5\n")),
+            ["202:1 the counts of this golden come to more than 100000 lines"]
+        );
+        assert_eq!(body_errors("#@ any 2000000000\n"), ["2:1 invalid `any`"]);
+    }
+
+    #[test]
+    fn name_has_one_kind() {
+        assert_eq!(
+            body_errors("{{ptr:A}}\nx {{n:A}}\n"),
             ["3:3 A is the name of a ptr in line 2, and of a n here"]
         );
         assert_eq!(
-            body_faults("{{ptr:A}} {{n==A}}\n"),
+            body_errors("{{ptr:A}} {{n==A}}\n"),
             ["2:11 A is the name of a ptr in line 2, and of a n here"]
         );
     }
 
     #[test]
-    fn an_empty_file_is_no_golden() {
-        assert_eq!(faults(b""), ["1:1 the golden is empty"]);
-        assert_eq!(faults(b"#@ golden v1"), ["1:13 the last line has no end"]);
+    fn empty_file_is_an_error() {
+        assert_eq!(errors(b""), ["1:1 the golden is empty"]);
+        assert_eq!(errors(b"#@ golden v1"), ["1:13 the last line has no newline"]);
         assert_eq!(
-            faults(b"#@ golden v1 cas=x"),
-            ["1:14 unknown key `cas`", "1:19 the last line has no end"]
+            errors(b"#@ golden v1 cas=x"),
+            ["1:14 unknown key `cas`", "1:19 the last line has no newline"]
         );
     }
 
     #[test]
-    fn text_that_is_not_utf8_is_placed() {
+    fn text_that_is_not_utf8_is_an_error() {
         assert_eq!(
-            faults(b"#@ golden v1\nab\xff\n"),
+            errors(b"#@ golden v1\nab\xff\n"),
             ["2:3 a golden is UTF-8 text, and the byte 0xff here is not"]
         );
     }
 
     #[test]
-    fn the_head_alone_expects_nothing() {
+    fn header_alone_is_a_golden() {
         let golden = Golden::parse(Utf8Path::new("g"), b"#@ golden v1\n").expect("valid");
         assert!(golden.nodes.is_empty());
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::tree::{Expression, Golden, Node, NodeKind};
+use super::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
 
 impl fmt::Display for Golden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,11 +30,10 @@ impl fmt::Display for NodeKind {
                 }
                 writeln!(f, "#@ end")
             }
-            NodeKind::Any { least: 0, most: None } => writeln!(f, "#@ any"),
-            NodeKind::Any { least, most: None } => writeln!(f, "#@ any {least}.."),
-            NodeKind::Any { least, most: Some(most) } => writeln!(f, "#@ any {least}..{most}"),
-            NodeKind::Repeat { least, block } => {
-                writeln!(f, "#@ repeat {least}..")?;
+            NodeKind::Any(Counts { least: 0, most: None }) => writeln!(f, "#@ any"),
+            NodeKind::Any(counts) => writeln!(f, "#@ any {counts}"),
+            NodeKind::Repeat { counts, block } => {
+                writeln!(f, "#@ repeat {counts}")?;
                 nodes(f, block)?;
                 writeln!(f, "#@ end")
             }
@@ -46,8 +45,33 @@ impl fmt::Display for NodeKind {
                 nodes(f, block)?;
                 writeln!(f, "#@ end")
             }
+            NodeKind::Xfail(xfail) => write!(f, "{xfail}"),
             NodeKind::Absent(expression) => writeln!(f, "#@ absent {expression}"),
         }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.most {
+            Some(most) if most == self.least => write!(f, "{most}"),
+            Some(most) => write!(f, "{}..{most}", self.least),
+            None => write!(f, "{}..", self.least),
+        }
+    }
+}
+
+impl fmt::Display for Xfail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#@ xfail \"{}\"", self.reason)?;
+        if let Some(condition) = &self.condition {
+            write!(f, " if {condition}")?;
+        }
+        writeln!(f)?;
+        self.right.iter().try_for_each(|pattern| writeln!(f, "{pattern}"))?;
+        writeln!(f, "#@ actual")?;
+        self.actual.iter().try_for_each(|pattern| writeln!(f, "{pattern}"))?;
+        writeln!(f, "#@ end")
     }
 }
 
@@ -113,6 +137,34 @@ pub(crate) mod tests {
         prop::collection::vec(line().prop_map(node), range)
     }
 
+    fn counts() -> impl Strategy<Value = Counts> {
+        (0_usize..4, prop::option::of(0_usize..4))
+            .prop_map(|(least, more)| Counts { least, most: more.map(|more| (least + more).max(1)) })
+    }
+
+    fn xfail() -> impl Strategy<Value = NodeKind> {
+        let part = || {
+            prop::collection::vec(line(), 0..3).prop_map(|lines| {
+                let of = |kind| if let NodeKind::Lines(patterns) = kind { patterns } else { Vec::new() };
+                lines.into_iter().flat_map(of).collect::<Vec<Pattern>>()
+            })
+        };
+        let condition = prop::option::of("[A-B][A-Z]{0,3}".prop_map(Condition::Config));
+        ("[a-z (:)]{0,8}[a-z]", condition, part(), part()).prop_map(
+            |(reason, condition, right, mut actual)| {
+                // What parsing refuses: parts that are the same, and lines of nothing but holes.
+                for pattern in &mut actual {
+                    *pattern =
+                        Pattern::parse(&format!("actual {pattern}")).unwrap_or(Pattern::literal("actual"));
+                }
+                if right == actual {
+                    actual.push(Pattern::literal("one more"));
+                }
+                NodeKind::Xfail(Xfail { reason, condition, right, actual })
+            },
+        )
+    }
+
     /// Nodes in which no `any` follows another.
     pub(crate) fn body() -> impl Strategy<Value = Vec<Node>> {
         let leaf = prop_oneof![
@@ -120,19 +172,16 @@ pub(crate) mod tests {
             1 => ("[a-z ]{0,8}[a-z]", pattern()).prop_map(|(reason, pattern)| {
                 NodeKind::Optional { reason, pattern: anonymous(pattern) }
             }),
-            1 => (0_usize..4, prop::option::of(1_usize..4)).prop_map(|(least, more)| {
-                NodeKind::Any { least, most: more.map(|more| least + more) }
-            }),
-            1 => (0_usize..4, lines(1..3)).prop_map(|(least, block)| NodeKind::Repeat { least, block }),
+            1 => counts().prop_map(NodeKind::Any),
+            1 => (counts(), lines(1..3)).prop_map(|(counts, block)| NodeKind::Repeat { counts, block }),
+            2 => xfail(),
             1 => (prop::option::of(expression()), lines(1..3))
                 .prop_map(|(by, block)| NodeKind::Unordered { by, block }),
             1 => expression().prop_map(NodeKind::Absent),
         ];
         let nodes = |inner: BoxedStrategy<NodeKind>| {
             prop::collection::vec(inner.prop_map(node), 0..5).prop_map(|mut nodes| {
-                nodes.dedup_by(|a, b| {
-                    matches!((&a.kind, &b.kind), (NodeKind::Any { .. }, NodeKind::Any { .. }))
-                });
+                nodes.dedup_by(|a, b| matches!((&a.kind, &b.kind), (NodeKind::Any(_), NodeKind::Any(_))));
                 nodes
             })
         };

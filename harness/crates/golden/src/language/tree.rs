@@ -15,7 +15,7 @@ pub struct Golden {
     pub file: Utf8PathBuf,
     /// The first line.
     pub header: Header,
-    /// Everything below it, in order.
+    /// Everything after it, in order.
     pub nodes: Vec<Node>,
     /// The golden's own lines, for showing.
     pub text: Text,
@@ -24,9 +24,9 @@ pub struct Golden {
 /// A part of a golden, with its line (from 1).
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// The line that it stands in or begins with.
+    /// Its first line.
     pub line: usize,
-    /// The line that it ends with.
+    /// Its last line.
     pub end: usize,
     /// What it is.
     pub kind: NodeKind,
@@ -53,20 +53,17 @@ pub enum NodeKind {
         /// Counts when it does not; `None` without `#@ else`.
         otherwise: Option<Vec<Node>>,
     },
-    /// `#@ any [N..M]`: passes over whole lines.
-    Any {
-        /// At least so many.
-        least: usize,
-        /// At most so many; `None` for any number.
-        most: Option<usize>,
-    },
-    /// `#@ repeat N..` ... `#@ end`: the block comes again and again.
+    /// `#@ any`, `#@ any N..M`: ignores whole lines.
+    Any(Counts),
+    /// `#@ repeat N..M` ... `#@ end`: the block is repeated.
     Repeat {
-        /// At least so often.
-        least: usize,
+        /// How often.
+        counts: Counts,
         /// Its lines.
         block: Vec<Node>,
     },
+    /// `#@ xfail "reason" [if EXPR]` ... `#@ actual` ... `#@ end`: a known bug.
+    Xfail(Xfail),
     /// `#@ unordered [by /re/]` ... `#@ end`: the lines come in any order.
     Unordered {
         /// Lines in which its first group (or all of it) matches the same text keep their order.
@@ -76,6 +73,43 @@ pub enum NodeKind {
     },
     /// `#@ absent /re/`: no line of the capture matches.
     Absent(Expression),
+}
+
+/// How many: `N`, `N..` or `N..M`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// At least this many.
+    pub least: usize,
+    /// At most this many, and never 0; `None` for any number.
+    pub most: Option<usize>,
+}
+
+/// A known bug of the kernel: the right lines, and those that a kernel with the bug prints.
+///
+/// Either part may be empty, not both; they are not the same.
+#[derive(Debug, Clone)]
+pub struct Xfail {
+    /// The bug and where it is.
+    pub reason: String,
+    /// Which kernels have the bug; `None` for all. Where it does not hold only the right part counts.
+    pub condition: Option<Condition>,
+    /// The lines before `#@ actual`.
+    pub right: Vec<Pattern>,
+    /// The lines after it.
+    pub actual: Vec<Pattern>,
+}
+
+impl Xfail {
+    /// The right part with its lines in the golden; `line` is that of the directive.
+    pub fn right_rows(&self, line: usize) -> impl Iterator<Item = (usize, &Pattern)> {
+        (line + 1..).zip(&self.right)
+    }
+
+    /// The actual part with its lines in the golden; `line` is that of the directive.
+    pub fn actual_rows(&self, line: usize) -> impl Iterator<Item = (usize, &Pattern)> {
+        // The right part and `#@ actual` come before it.
+        (line + 1 + self.right.len() + 1..).zip(&self.actual)
+    }
 }
 
 /// A regular expression of a directive, unanchored.
@@ -88,7 +122,7 @@ pub struct Expression {
 }
 
 impl Golden {
-    /// The patterns of all lines, with their lines, whatever the conditions.
+    /// The patterns of all lines, with their lines, whatever the conditions; of a known bug both parts.
     pub fn patterns(&self) -> Vec<(usize, &Pattern)> {
         let mut found = Vec::new();
         collect(&self.nodes, &mut found);
@@ -107,7 +141,10 @@ fn collect<'g>(nodes: &'g [Node], found: &mut Vec<(usize, &'g Pattern)>) {
                 collect(otherwise.as_deref().unwrap_or_default(), found);
             }
             NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => collect(block, found),
-            NodeKind::Any { .. } | NodeKind::Absent(_) => {}
+            NodeKind::Xfail(xfail) => {
+                found.extend(xfail.right_rows(node.line).chain(xfail.actual_rows(node.line)));
+            }
+            NodeKind::Any(_) | NodeKind::Absent(_) => {}
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::Lines;
-use super::lines::Window;
+use super::lines::{Lines, Window};
 use super::select::Row;
 
 /// For each line the row that takes it when rows may stand in any order, as far as that goes. Rows
@@ -79,9 +78,10 @@ impl Assignment<'_, '_, '_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use formats::Format;
+
     use super::*;
     use crate::language::pattern::Pattern;
-    use formats::Format;
 
     fn assigned(patterns: &[&str], lines: &[&str]) -> Vec<Option<usize>> {
         let patterns: Vec<Pattern> = patterns.iter().map(|p| Pattern::parse(p).expect("valid")).collect();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use camino::Utf8PathBuf;
-
-use crate::language::hole::{Hole, Namespace, Operand, is_injective};
 use formats::units::Timestamp;
 use formats::{TokenKind, number};
+
+use crate::language::hole::{Hole, Namespace, Operand, is_injective};
 
 /// Where a golden and a capture met.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,8 +108,8 @@ impl fmt::Display for Conflict {
 /// The meaning of names, for all captures of a trial.
 #[derive(Debug, Default, Clone)]
 pub struct Bindings {
-    values: BTreeMap<(Namespace, String), (String, BindingSite)>,
-    names: BTreeMap<(Namespace, String), (String, BindingSite)>,
+    values: BTreeMap<(Namespace, String), (Vec<u8>, BindingSite)>,
+    names: BTreeMap<(Namespace, Vec<u8>), (String, BindingSite)>,
 }
 
 impl Bindings {
@@ -119,12 +119,12 @@ impl Bindings {
     }
 
     /// The value that a name stands for.
-    pub fn value(&self, namespace: Namespace, name: &str) -> Option<&str> {
-        self.values.get(&(namespace, name.to_owned())).map(|(value, _)| value.as_str())
+    pub fn value(&self, namespace: Namespace, name: &str) -> Option<&[u8]> {
+        self.values.get(&(namespace, name.to_owned())).map(|(value, _)| value.as_slice())
     }
 
     /// The name that a value has.
-    pub fn name(&self, namespace: Namespace, value: &str) -> Option<&str> {
+    pub fn name(&self, namespace: Namespace, value: &[u8]) -> Option<&str> {
         self.names.get(&(namespace, value.to_owned())).map(|(name, _)| name.as_str())
     }
 
@@ -135,60 +135,63 @@ impl Bindings {
     pub fn bind_or_check(
         &mut self,
         hole: &Hole,
-        value: &str,
-        place: &BindingSite,
+        value: &[u8],
+        site: &BindingSite,
     ) -> Result<(), Box<Conflict>> {
         if let Some((namespace, name)) = hole.binds() {
-            return self.bind(namespace, name, value, place);
+            return self.bind(namespace, name, value, site);
         }
         let Some((namespace, name)) = hole.uses() else { return Ok(()) };
-        let here = (value.to_owned(), place.clone());
+        let here = (shown(value), site.clone());
         let Some(bound) = self.values.get(&(namespace, name.to_owned())) else {
             return Err(Box::new(Conflict::Unbound { hole: hole.to_string(), here }));
         };
         if relates(hole, &bound.0, value) {
             return Ok(());
         }
-        Err(Box::new(Conflict::Unrelated { hole: hole.to_string(), bound: bound.clone(), here }))
+        Err(Box::new(Conflict::Unrelated {
+            hole: hole.to_string(),
+            bound: (shown(&bound.0), bound.1.clone()),
+            here,
+        }))
     }
 
     fn bind(
         &mut self,
         namespace: Namespace,
         name: &str,
-        value: &str,
-        place: &BindingSite,
+        value: &[u8],
+        site: &BindingSite,
     ) -> Result<(), Box<Conflict>> {
-        let here = |what: &str| (what.to_owned(), place.clone());
         if let Some(bound) = self.values.get(&(namespace, name.to_owned())) {
             if bound.0 == value {
                 return Ok(());
             }
             return Err(Box::new(Conflict::OtherValue {
                 name: name.to_owned(),
-                bound: bound.clone(),
-                here: here(value),
+                bound: (shown(&bound.0), bound.1.clone()),
+                here: (shown(value), site.clone()),
             }));
         }
         let injective = matches!(namespace, Namespace::Token(kind) if is_injective(kind));
         if let Some(bound) = self.names.get(&(namespace, value.to_owned())).filter(|_| injective) {
             return Err(Box::new(Conflict::OtherName {
-                value: value.to_owned(),
+                value: shown(value),
                 bound: bound.clone(),
-                here: here(name),
+                here: (name.to_owned(), site.clone()),
             }));
         }
-        self.values.insert((namespace, name.to_owned()), here(value));
-        self.names.insert((namespace, value.to_owned()), here(name));
+        self.values.insert((namespace, name.to_owned()), (value.to_owned(), site.clone()));
+        self.names.insert((namespace, value.to_owned()), (name.to_owned(), site.clone()));
         Ok(())
     }
 }
 
 /// Whether a value relates to a bound one as the hole says.
-fn relates(hole: &Hole, bound: &str, value: &str) -> bool {
+fn relates(hole: &Hole, bound: &[u8], value: &[u8]) -> bool {
     match hole {
         Hole::Number { relation, than: Operand::Name(_) } => {
-            let numbers = number(bound.as_bytes()).zip(number(value.as_bytes()));
+            let numbers = number(bound).zip(number(value));
             numbers.is_some_and(|(bound, value)| relation.holds(value.cmp(&bound)))
         }
         Hole::After { from, to, .. } => {
@@ -201,8 +204,13 @@ fn relates(hole: &Hole, bound: &str, value: &str) -> bool {
     }
 }
 
-fn nanoseconds(text: &str) -> Option<u64> {
-    Timestamp::read(text.as_bytes())?.nanoseconds()
+fn nanoseconds(text: &[u8]) -> Option<u64> {
+    Timestamp::read(text)?.nanoseconds()
+}
+
+/// A value as it is shown. Bytes that are not text are escaped.
+fn shown(value: &[u8]) -> String {
+    std::str::from_utf8(value).map_or_else(|_| value.escape_ascii().to_string(), str::to_owned)
 }
 
 impl From<TokenKind> for Namespace {
@@ -215,52 +223,58 @@ impl From<TokenKind> for Namespace {
 mod tests {
     use super::*;
 
-    fn place(line: usize) -> BindingSite {
+    fn site(line: usize) -> BindingSite {
         BindingSite { golden: "g".into(), golden_line: line, capture_line: line }
     }
 
-    fn bind_or_check(bindings: &mut Bindings, hole: &str, value: &str) -> Result<(), String> {
+    fn check(bindings: &mut Bindings, hole: &str, value: &str) -> Result<(), String> {
         let hole = Hole::parse(hole).expect("valid");
-        bindings.bind_or_check(&hole, value, &place(1)).map_err(|c| c.to_string())
+        bindings.bind_or_check(&hole, value.as_bytes(), &site(1)).map_err(|c| c.to_string())
     }
 
     #[test]
     fn numbers_may_be_equal_and_objects_not() {
         let mut bindings = Bindings::new();
-        assert_eq!(bind_or_check(&mut bindings, "n:HITS", "3"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "n:ROWS", "3"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "ptr:A", "3"), Ok(()));
-        assert!(
-            bind_or_check(&mut bindings, "ptr:B", "3").expect_err("one object").contains("two in the golden")
-        );
-        assert!(
-            bind_or_check(&mut bindings, "ptr:A", "4")
-                .expect_err("two objects")
-                .contains("two in the capture")
-        );
-        assert_eq!(bind_or_check(&mut bindings, "word:W", "x"), Ok(()));
-        assert!(bind_or_check(&mut bindings, "word:W", "y").is_err());
+        assert_eq!(check(&mut bindings, "n:HITS", "3"), Ok(()));
+        assert_eq!(check(&mut bindings, "n:ROWS", "3"), Ok(()));
+        assert_eq!(check(&mut bindings, "ptr:A", "3"), Ok(()));
+        assert!(check(&mut bindings, "ptr:B", "3").expect_err("one object").contains("two in the golden"));
+        assert!(check(&mut bindings, "ptr:A", "4").expect_err("two objects").contains("two in the capture"));
+        assert_eq!(check(&mut bindings, "word:W", "x"), Ok(()));
+        assert!(check(&mut bindings, "word:W", "y").is_err());
     }
 
     #[test]
     fn numbers_relate_to_named_ones() {
         let mut bindings = Bindings::new();
-        assert_eq!(bind_or_check(&mut bindings, "n:HITS", "3"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "n==HITS", "3"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "n>HITS", "4"), Ok(()));
-        assert!(bind_or_check(&mut bindings, "n<HITS", "3").expect_err("not less").contains("does not hold"));
-        assert!(
-            bind_or_check(&mut bindings, "n==ROWS", "3").expect_err("unbound").contains("no earlier line")
-        );
+        assert_eq!(check(&mut bindings, "n:HITS", "3"), Ok(()));
+        assert_eq!(check(&mut bindings, "n==HITS", "3"), Ok(()));
+        assert_eq!(check(&mut bindings, "n>HITS", "4"), Ok(()));
+        assert!(check(&mut bindings, "n<HITS", "3").expect_err("not less").contains("does not hold"));
+        assert!(check(&mut bindings, "n==ROWS", "3").expect_err("unbound").contains("no earlier line"));
     }
 
     #[test]
     fn times_relate_to_named_ones() {
         let mut bindings = Bindings::new();
-        assert_eq!(bind_or_check(&mut bindings, "ts:T0", "1.000100"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001300"), Ok(()));
-        assert_eq!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001400"), Ok(()));
-        assert!(bind_or_check(&mut bindings, "ts:T0+1200us..1300us", "1.001401").is_err());
-        assert!(bind_or_check(&mut bindings, "ts:T0+0ns..1s", "0.9").is_err());
+        assert_eq!(check(&mut bindings, "ts:T0", "1.000100"), Ok(()));
+        assert_eq!(check(&mut bindings, "ts:T0+1200us..1300us", "1.001300"), Ok(()));
+        assert_eq!(check(&mut bindings, "ts:T0+1200us..1300us", "1.001400"), Ok(()));
+        assert!(check(&mut bindings, "ts:T0+1200us..1300us", "1.001401").is_err());
+        assert!(check(&mut bindings, "ts:T0+0ns..1s", "0.9").is_err());
+    }
+
+    #[test]
+    fn values_are_compared_by_their_bytes() {
+        let mut bindings = Bindings::new();
+        let word = Hole::parse("word:W").expect("valid");
+        assert_eq!(bindings.bind_or_check(&word, b"\xff", &site(1)), Ok(()));
+        assert_eq!(bindings.bind_or_check(&word, b"\xff", &site(2)), Ok(()));
+        let conflict = bindings.bind_or_check(&word, b"\xfe", &site(3)).expect_err("another value");
+        assert_eq!(
+            conflict.to_string(),
+            "W is one object in the golden, and two in the capture:\n    \
+             \\xff at g:1 (line 1 of the capture)\n    \\xfe at g:3 (line 3 of the capture)"
+        );
     }
 }

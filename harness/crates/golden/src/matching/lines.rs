@@ -1,16 +1,17 @@
 //! The lines of a capture and their tokens.
 
-use super::select::Row;
 use formats::{Format, Token};
 
+use super::select::Row;
+
 /// The lines of a capture, with their tokens at hand.
-pub(crate) struct Lines<'c> {
+pub(super) struct Lines<'c> {
     texts: &'c [&'c [u8]],
     format: Format,
 }
 
 impl<'c> Lines<'c> {
-    pub(crate) fn new(texts: &'c [&'c [u8]], format: Format) -> Lines<'c> {
+    pub(super) fn new(texts: &'c [&'c [u8]], format: Format) -> Lines<'c> {
         Lines { texts, format }
     }
 
@@ -18,11 +19,11 @@ impl<'c> Lines<'c> {
         self.texts.len()
     }
 
-    pub(crate) fn text(&self, line: usize) -> &'c [u8] {
+    pub(super) fn text(&self, line: usize) -> &'c [u8] {
         self.texts[line]
     }
 
-    pub(crate) fn tokens(&self, line: usize) -> Vec<Token> {
+    pub(super) fn tokens(&self, line: usize) -> Vec<Token> {
         self.format.tokens(self.texts[line])
     }
 
@@ -31,7 +32,7 @@ impl<'c> Lines<'c> {
         self.fits_with(row, line, &mut Vec::new())
     }
 
-    /// The same, with a buffer for the line's tokens: for whoever looks at one line after the other.
+    /// The same, with a buffer for the line's tokens: for a caller that reads many lines.
     pub(super) fn fits_with(&self, row: &Row<'_>, line: usize, tokens: &mut Vec<Token>) -> bool {
         // A line without holes needs no tokens, and most lines of most goldens are such.
         if let Some(literal) = row.pattern.as_literal() {

@@ -1,10 +1,10 @@
-//! What a golden expects of one guest: its conditions decided, its blocks in a row.
+//! What a golden expects of one guest: its conditions decided, its blocks in order.
 
 use std::ops::RangeInclusive;
 
 use crate::language::condition::Facts;
 use crate::language::pattern::Pattern;
-use crate::language::tree::{Expression, Golden, Node, NodeKind};
+use crate::language::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
 
 /// A line that is expected.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +25,16 @@ pub(super) enum Slot<'g> {
     Optional(Row<'g>),
     Any {
         line: usize,
-        least: usize,
-        most: Option<usize>,
+        counts: Counts,
     },
     Repeat {
-        least: usize,
+        counts: Counts,
         rows: Vec<Row<'g>>,
+    },
+    /// A known bug that this guest's kernel may have; `line` is that of its directive.
+    Xfail {
+        line: usize,
+        xfail: &'g Xfail,
     },
     Unordered {
         rows: Vec<Row<'g>>,
@@ -65,11 +69,17 @@ fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
                 let chosen = if condition.holds(facts) { then } else { otherwise.as_ref().unwrap_or(&EMPTY) };
                 add(chosen, facts, selected);
             }
-            NodeKind::Any { least, most } => any(*line, *least, *most, selected),
-            NodeKind::Repeat { least, block } => {
+            NodeKind::Any(counts) => any(*line, *counts, selected),
+            NodeKind::Xfail(xfail) if xfail.condition.as_ref().is_none_or(|c| c.holds(facts)) => {
+                selected.slots.push(Slot::Xfail { line: *line, xfail });
+            }
+            NodeKind::Xfail(xfail) => {
+                selected.slots.push(Slot::Lines { line: line + 1, patterns: &xfail.right });
+            }
+            NodeKind::Repeat { counts, block } => {
                 let rows = rows(block, facts);
                 if !rows.is_empty() {
-                    selected.slots.push(Slot::Repeat { least: *least, rows });
+                    selected.slots.push(Slot::Repeat { counts: *counts, rows });
                 }
             }
             NodeKind::Unordered { by, block } => {
@@ -86,13 +96,13 @@ fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
 
 static EMPTY: Vec<Node> = Vec::new();
 
-/// Conditions can bring two `any` together that do not stand in a row: they are one.
-fn any(line: usize, least: usize, most: Option<usize>, selected: &mut Selected<'_>) {
-    if let Some(Slot::Any { least: before, most: before_most, .. }) = selected.slots.last_mut() {
-        *before += least;
-        *before_most = before_most.zip(most).map(|(a, b)| a + b);
+/// Conditions can bring two `any` together that are not adjacent in the golden: they are one.
+fn any(line: usize, counts: Counts, selected: &mut Selected<'_>) {
+    if let Some(Slot::Any { counts: before, .. }) = selected.slots.last_mut() {
+        before.least = before.least.saturating_add(counts.least);
+        before.most = before.most.zip(counts.most).map(|(a, b)| a.saturating_add(b));
     } else {
-        selected.slots.push(Slot::Any { line, least, most });
+        selected.slots.push(Slot::Any { line, counts });
     }
 }
 

@@ -2,11 +2,19 @@
 
 use std::ops::Range;
 
+use super::align::Alignment;
 use super::any_order::assign;
-use super::lines::Window;
+use super::lines::{Lines, Window};
 use super::program::{Op, Program};
 use super::select::Row;
-use super::{Alignment, Lines};
+
+/// The largest table; 4 bytes a cell.
+const CELLS_MAX: usize = 1 << 22;
+
+/// Whether the table of so many operations and lines is not too large.
+pub(super) fn fits_a_table(ops: &Range<usize>, lines: &Range<usize>) -> bool {
+    (ops.len() + 1).saturating_mul(lines.len() + 1) <= CELLS_MAX
+}
 
 /// Append the cheapest alignment of some operations with some lines. A line or a row that is left
 /// over costs 1. Jumps stay inside the operations, as blocks are never cut.
@@ -99,6 +107,9 @@ impl<'t, 'g, 'c> Table<'t, 'g, 'c> {
                 Op::Some => [skip(i + 1, 0), take(i, 0), None],
                 Op::Enter { end } => [skip(i + 1, 0), skip(relative(*end), 0), None],
                 Op::Again { start } => [skip(i + 1, 0), skip(relative(*start), 0), None],
+                Op::Fork { right, .. } => [skip(relative(*right), 0), skip(i + 1, 0), None],
+                Op::Jump { to } => [skip(relative(*to), 0), None, None],
+                Op::Leave | Op::Join => [skip(i + 1, 0), None, None],
                 Op::Unordered(_) => [take(i, 0).filter(|_| fits), skip(i + 1, 0), take(i, 1)],
             }
         };
@@ -130,6 +141,8 @@ impl<'t, 'g, 'c> Table<'t, 'g, 'c> {
                 Some(Op::Line(row) | Op::Optional(row)) if step.takes && step.cost == 0 => {
                     found.both(*row, line);
                 }
+                Some(Op::Fork { bug, .. }) => found.enter(*bug, step.next == i + 1),
+                Some(Op::Leave) => found.leave(),
                 Some(Op::Line(row)) if !step.takes => found.missing(row.line),
                 Some(Op::One(golden)) if !step.takes => found.missing(*golden),
                 Some(Op::One(_) | Op::OneOrNone | Op::Some) if step.takes => found.ignored(line),

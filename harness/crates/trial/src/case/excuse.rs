@@ -83,6 +83,7 @@ mod tests {
             conflicts: Vec::new(),
             violations: Vec::new(),
             missing_final_newline: false,
+            known_bugs: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explains};
 use crate::execute::{Abort, Transcript};
 use formats::Violation;
-use golden::{Bindings, Facts, compare, split_lines};
+use golden::{Bindings, Facts, Seen, compare, split_lines};
 use kmod::{Module, format_violations, read_formats};
 pub use outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
@@ -144,6 +144,18 @@ fn captures(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir)
         for excuse in &excuses {
             let list = if excuse.is_needed(&comparison) { &mut found.needed } else { &mut found.unneeded };
             list.push(excused(case, excuse.line, &excuse.reason));
+        }
+        for bug in comparison.known_bugs.iter().filter(|_| comparison.passes()) {
+            let expected = ExpectedFailure {
+                file: capture.golden.file.clone(),
+                line: bug.line,
+                reason: bug.reason.clone(),
+            };
+            match bug.seen {
+                Seen::Actual => found.needed.push(expected),
+                Seen::Right => found.unneeded.push(expected),
+                Seen::Neither => {}
+            }
         }
         // Where a known fault is excused, perf does not print what was written.
         if let Some(written) = written.filter(|_| excuses.is_empty() && shows_all(&step.action)) {
