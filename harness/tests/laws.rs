@@ -24,10 +24,10 @@ fn transcripts() -> &'static [Transcript] {
         for entry in dir.read_dir_utf8().expect("the folder of transcripts") {
             let file = entry.expect("an entry").into_path();
             let extension = file.extension().unwrap_or_default().to_owned();
-            if let Some((_, format)) = Format::ALL.iter().find(|(name, _)| *name == extension) {
+            if let Some(format) = Format::named(&extension) {
                 let bytes = std::fs::read(&file).expect("a transcript");
                 let lines = bytes.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
-                all.push(Transcript { file, format: *format, lines });
+                all.push(Transcript { file, format, lines });
             }
         }
         all.sort_by(|a, b| a.file.cmp(&b.file));

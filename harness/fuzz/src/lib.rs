@@ -1,7 +1,7 @@
 //! What fuzz targets check.
 
 use camino::Utf8Path;
-use dtl::{read_dump, read_script};
+use formats::dispatch_log::{read_dump, read_script};
 use golden::{Bindings, Comparison, Edit, Facts, Golden, HEADER, Pattern, compare, split_lines};
 use kmod::{Module, describe, format_violations, missing_definitions, read_formats};
 use formats::{Format, Piece};
@@ -42,7 +42,7 @@ const BETWEEN: &[u8] = b"\n=====\n";
 /// Comparing ends and tells every line; a golden of plain text fits itself.
 pub fn comparison(data: &[u8]) {
     let Some((format, data)) = data.split_first() else { return };
-    let format = Format::ALL[usize::from(*format) % Format::ALL.len()].1;
+    let format = Format::ALL[usize::from(*format) % Format::ALL.len()];
     let at = data.windows(BETWEEN.len()).position(|window| window == BETWEEN);
     let (golden, capture) = match at {
         Some(at) => (&data[..=at], &data[at + BETWEEN.len()..]),

@@ -39,7 +39,7 @@ impl DtlPlot {
         if same(capture).is_some_and(|capture| same(output) == Some(capture)) {
             return Err(PlotError::OutputIsCapture(output.clone()));
         }
-        let records = dtl::read_script(&text)
+        let records = formats::dispatch_log::read_script(&text)
             .map_err(|e| PlotError::Invalid { capture: capture.clone(), why: e.to_string() })?;
         if records.is_empty() {
             let lines = text.split_inclusive(|b| *b == b'\n').count();

@@ -4,7 +4,7 @@ use std::io;
 
 use camino::Utf8PathBuf;
 
-use dtl::DumpEntry;
+use formats::dispatch_log::DumpEntry;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub(super) enum Seen {
 impl Seen {
     pub(super) fn of(text: &[u8]) -> Seen {
         // A dump with a line that cannot be read is a dump all the same.
-        match dtl::read_dump(text) {
+        match formats::dispatch_log::read_dump(text) {
             Ok(records) => {
                 let entries = records.iter().flat_map(|record| &record.entries);
                 match entries.filter(|entry| matches!(entry, DumpEntry::Dispatch { .. })).count() {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use dtl::DispatchSample;
+use formats::dispatch_log::DispatchSample;
 
 /// Nanoseconds since boot. They are signed and wide, as a wait may have begun before the boot.
 pub(super) type Ns = i128;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::render;
 use super::testing::record;
-use dtl::{DispatchSample, read_script};
+use formats::dispatch_log::{DispatchSample, read_script};
 
 fn reason() -> impl Strategy<Value = String> {
     let known = ["H_PROD", "decrementer interrupt", "unused", "H_CEDE"].map(str::to_owned);

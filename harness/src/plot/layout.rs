@@ -198,7 +198,7 @@ mod tests {
     use crate::plot::lane::lanes;
     use crate::plot::size::WIDTH;
     use crate::plot::testing::record;
-    use dtl::DispatchSample;
+    use formats::dispatch_log::DispatchSample;
 
     /// Looks at the one track of a window in which a nanosecond is a pixel.
     fn on_track(records: &[DispatchSample], from: Ns, look: impl FnOnce(&Track<'_>)) {

@@ -20,7 +20,7 @@ mod laws;
 #[cfg(test)]
 mod testing;
 
-use dtl::DispatchSample;
+use formats::dispatch_log::DispatchSample;
 
 /// How fast the timebase of a POWER machine runs, in Hz (PAPR; QEMU's pseries too).
 pub const FREQUENCY: u64 = 512_000_000;

@@ -1,6 +1,6 @@
 //! Records for tests.
 
-use dtl::DispatchSample;
+use formats::dispatch_log::DispatchSample;
 
 /// A record with these waits, in ticks and in order of time.
 pub(super) fn record(cpu: u32, time_ns: u64, waits: [u32; 3]) -> DispatchSample {

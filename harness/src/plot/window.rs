@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::plot::lane::lanes;
     use crate::plot::testing::record;
-    use dtl::DispatchSample;
+    use formats::dispatch_log::DispatchSample;
 
     fn of(records: &[DispatchSample]) -> Vec<Window> {
         windows(&lanes(records, 1_000_000_000))

@@ -30,7 +30,7 @@ fn draw(capture: &Utf8PathBuf, title: &str, picture: &Utf8PathBuf) -> io::Result
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read?,
     };
-    match dtl::read_script(&text) {
+    match formats::dispatch_log::read_script(&text) {
         Ok(records) if !records.is_empty() => {
             fs::write(picture, plot::render(&records, title, plot::FREQUENCY))
         }

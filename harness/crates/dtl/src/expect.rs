@@ -6,14 +6,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::clock::shown;
-use super::dump::{AuxRecord, DumpEntry, read_dump};
-use super::entry::LogEntry;
-use super::fields::ReadError;
-use super::reason::{DISPATCH, PREEMPT};
-use super::record::{DispatchSample, read_script};
-use super::written::Written;
+use formats::dispatch_log::{AuxRecord, DispatchSample, DumpEntry, ReadError, read_dump, read_script};
 use formats::{Format, Violation};
+
+use super::clock::shown;
+use super::entry::LogEntry;
+use super::reason::{DISPATCH, PREEMPT};
+use super::written::Written;
 
 /// Differences beyond these are counted, not told.
 const TOLD_MAX: usize = 5;

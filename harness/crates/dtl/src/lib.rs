@@ -7,24 +7,18 @@
 //! Nothing is written here: this crate knows no guest's memory, no case file and no golden.
 
 mod clock;
-mod dump;
 mod entry;
 mod expect;
-mod fields;
 mod plan;
 pub mod reason;
-mod record;
 mod symbols;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod written;
 
 pub use clock::{Clock, perf_time, shown};
-pub use dump::{AuxRecord, DumpEntry, read_dump};
 pub use entry::{ENTRY_SIZE, LogEntry, SLOTS, UNREAD_MAX};
 pub use expect::violations;
-pub use fields::ReadError;
 pub use plan::{Address, Burst, LogAction, LogPlan, PlannedEntry, When};
-pub use record::{DispatchSample, read_script};
 pub use symbols::{NoSymbol, Symbols};
 pub use written::Written;

@@ -6,15 +6,15 @@ use super::units::Timestamp;
 
 /// The last time seen on each CPU.
 #[derive(Debug, Default)]
-pub struct Clocks {
+pub(crate) struct Clocks {
     last: BTreeMap<u64, (Timestamp, usize)>,
 }
 
 impl Clocks {
-    /// Note that `line` has `time` on `cpu`; what is wrong when the CPU was later already.
-    pub fn tick(&mut self, cpu: u64, time: Timestamp, line: usize) -> Option<String> {
+    /// Add the `time` of `cpu` at `line`; the violation's message when an earlier line has a later time.
+    pub(crate) fn tick(&mut self, cpu: u64, time: Timestamp, line: usize) -> Option<String> {
         let (before, place) = self.last.insert(cpu, (time, line))?;
-        (time < before).then(|| format!("on CPU {cpu} time goes back: line {place} is later than this one"))
+        (time < before).then(|| format!("time on CPU {cpu} goes back: line {place} has a later one"))
     }
 }
 
@@ -23,13 +23,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cpu_has_its_own_time() {
+    fn time_of_each_cpu_must_not_go_back() {
         let mut clocks = Clocks::default();
         let time = |text: &str| Timestamp::read(text.as_bytes()).expect("a time");
         assert_eq!(clocks.tick(0, time("5.0"), 1), None);
         assert_eq!(clocks.tick(1, time("4.0"), 2), None);
         assert_eq!(clocks.tick(0, time("5.0"), 3), None);
         let message = clocks.tick(0, time("4.9"), 4).expect("goes back");
-        assert_eq!(message, "on CPU 0 time goes back: line 3 is later than this one");
+        assert_eq!(message, "time on CPU 0 goes back: line 3 has a later one");
     }
 }

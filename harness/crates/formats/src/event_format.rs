@@ -4,11 +4,21 @@
 //! (kernel/trace/trace_output.c, `register_trace_event`, Linux 7.2). Offsets and sizes are the record's
 //! layout, which is part of what is tested.
 
+use super::format::FormatRow;
 use super::{Token, TokenKind, number};
+
+pub(super) const FORMAT: FormatRow = FormatRow {
+    name: "event_format",
+    files: &["format"],
+    tokens: Some(tokens),
+    violations: None,
+    // The only number that is a token, the event's own, depends on which events the kernel has besides.
+    numbers_are_significant: false,
+};
 
 const ID: &[u8] = b"ID: ";
 
-pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+fn tokens(line: &[u8], found: &mut Vec<Token>) {
     let id = line.strip_prefix(ID).and_then(number);
     found.extend(id.map(|_| Token::new(ID.len()..line.len(), TokenKind::Number)));
 }
@@ -19,7 +29,7 @@ mod tests {
     use crate::Format;
 
     #[test]
-    fn the_number_of_the_event_and_nothing_else() {
+    fn only_the_event_id_is_a_token() {
         let line = b"ID: 315";
         let tokens = Format::EventFormat.tokens(line);
         assert_eq!(tokens, [Token { start: 4, end: 7, kind: TokenKind::Number }]);

@@ -5,13 +5,22 @@
 //! `hist_trigger_entry_print` and `hist_trigger_show`, Linux 7.2). A file may hold several
 //! histograms, each with its own totals.
 
+use super::format::FormatRow;
 use super::{Token, TokenKind, Violation, number};
+
+pub(super) const FORMAT: FormatRow = FormatRow {
+    name: "hist",
+    files: &["hist"],
+    tokens: Some(tokens),
+    violations: Some(violations),
+    numbers_are_significant: true,
+};
 
 /// The least width of a number in a row.
 const WIDTH: usize = 10;
 const TOTALS: [&[u8]; 3] = [b"    Hits: ", b"    Entries: ", b"    Dropped: "];
 
-pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(name) = TOTALS.iter().find(|name| line.starts_with(name)) {
         let total = number(&line[name.len()..]);
         found.extend(total.map(|_| Token::new(name.len()..line.len(), TokenKind::Number)));
@@ -37,7 +46,7 @@ fn row_numbers(line: &[u8], found: &mut Vec<Token>) {
     }
 }
 
-pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
+fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut rows = Rows::default();
     for (at, line) in lines.iter().enumerate() {
@@ -55,7 +64,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
         found.extend(message.map(|message| Violation { line: at + 1, message }));
     }
     if rows.count > 0 {
-        found.push(Violation { line: lines.len(), message: "the rows are followed by no totals".to_owned() });
+        found.push(Violation { line: lines.len(), message: "expected totals after the rows".to_owned() });
     }
     found
 }
@@ -83,11 +92,11 @@ impl Rows {
         let hits = hitcount(line);
         self.hits = self.hits.zip(hits).and_then(|(sum, hits)| sum.checked_add(hits));
         if hits == Some(0) {
-            return Some("a row without a hit".to_owned());
+            return Some("a row with hitcount 0".to_owned());
         }
         let before = std::mem::replace(&mut self.last, hits);
         let falls = self.by_hitcount && before.zip(hits).is_some_and(|(before, hits)| hits < before);
-        falls.then(|| "the rows are not in the order of their hitcounts".to_owned())
+        falls.then(|| "the rows are not sorted by hitcount".to_owned())
     }
 
     fn total(&mut self, name: &str, value: u64) -> Option<String> {
@@ -95,10 +104,10 @@ impl Rows {
         match name {
             "Hits" => {
                 let sum = sum.filter(|sum| *sum != value)?;
-                Some(format!("Hits is {value}, and the rows' hitcounts add up to {sum}"))
+                Some(format!("Hits is {value}, but the hitcounts of the rows add up to {sum}"))
             }
             "Entries" => (value != self.count)
-                .then(|| format!("Entries is {value}, and there are {} rows", self.count)),
+                .then(|| format!("Entries is {value}, but there are {} rows", self.count)),
             _ => {
                 *self = Rows::default();
                 None
@@ -130,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_tokens_with_their_padding() {
+    fn number_is_a_token_with_its_padding() {
         assert_eq!(spans("{ pid:      18249 } hitcount:          1"), ["     18249", "         1"]);
         assert_eq!(
             spans("{ pid: 18446744073709551612 } hitcount: 12345678901"),
@@ -141,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_aligned_is_no_token() {
+    fn number_out_of_its_column_is_literal() {
         assert_eq!(spans("{ pid:  18249 } hitcount:          1"), ["         1"]);
         assert_eq!(spans("{ comm: 12 } hitcount:          1"), ["         1"]);
     }
@@ -155,7 +164,7 @@ mod tests {
         "{ pid:          1 } hitcount:          2\n{ pid:          3 } hitcount:          4\n\nTotals:\n";
 
     #[test]
-    fn totals_must_agree_with_the_rows() {
+    fn totals_must_be_those_of_the_rows() {
         let good = format!("{ROWS}    Hits: 6\n    Entries: 2\n    Dropped: 0\n");
         assert_eq!(messages(&good), Vec::<String>::new());
         assert_eq!(messages(&format!("{good}{good}")), Vec::<String>::new());
@@ -163,13 +172,16 @@ mod tests {
         let bad = format!("{ROWS}    Hits: 7\n    Entries: 3\n    Dropped: 0\n");
         assert_eq!(
             messages(&bad),
-            ["5: Hits is 7, and the rows' hitcounts add up to 6", "6: Entries is 3, and there are 2 rows",]
+            [
+                "5: Hits is 7, but the hitcounts of the rows add up to 6",
+                "6: Entries is 3, but there are 2 rows",
+            ]
         );
-        assert_eq!(messages(ROWS), ["4: the rows are followed by no totals"]);
+        assert_eq!(messages(ROWS), ["4: expected totals after the rows"]);
     }
 
     #[test]
-    fn rows_are_in_the_order_that_the_trigger_asks_for() {
+    fn rows_must_be_sorted_as_the_trigger_says() {
         let text = |sort: &str| {
             format!(
                 "# trigger info: hist:keys=pid:vals=hitcount:sort={sort}:size=2048 [active]\n\
@@ -177,7 +189,7 @@ mod tests {
                  Totals:\n    Hits: 3\n    Entries: 2\n    Dropped: 0\n"
             )
         };
-        assert_eq!(messages(&text("hitcount")), ["3: the rows are not in the order of their hitcounts"]);
+        assert_eq!(messages(&text("hitcount")), ["3: the rows are not sorted by hitcount"]);
         assert_eq!(messages(&text("hitcount.descending")), Vec::<String>::new());
         assert_eq!(messages(&text("pid")), Vec::<String>::new());
     }

@@ -5,20 +5,29 @@
 //! after `hist_data: `, and that of a variable's histogram after `var.hist_data: `. `%p` hashes an
 //! address to 32 bits and prints 16 hexadecimal digits; before the hash key is there, a fixed text.
 
+use super::format::FormatRow;
 use super::{Token, TokenKind, Violation, number};
+
+pub(super) const FORMAT: FormatRow = FormatRow {
+    name: "hist_debug",
+    files: &["hist_debug"],
+    tokens: Some(tokens),
+    violations: Some(violations),
+    numbers_are_significant: true,
+};
 
 const MARKS: [&[u8]; 2] = [b"hist_data: ", b"var.hist_data: "];
 const DIGITS: usize = 16;
 /// What `%p` prints while there is no hash key yet (lib/vsprintf.c).
 const NOT_READY: &[u8] = b"(____ptrval____)";
 
-pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+fn tokens(line: &[u8], found: &mut Vec<Token>) {
     let hashed =
         pointer(line).filter(|(_, text)| text.len() == DIGITS && text.iter().all(u8::is_ascii_hexdigit));
     found.extend(hashed.map(|(at, text)| Token::new(at..at + text.len(), TokenKind::Ptr)));
 }
 
-/// What stands where a pointer belongs, with its place in the line.
+/// The text in the place of a pointer, with its first byte in the line.
 fn pointer(line: &[u8]) -> Option<(usize, &[u8])> {
     let indent = line.iter().take_while(|b| **b == b' ').count();
     let mark = MARKS.iter().find(|mark| line[indent..].starts_with(mark))?;
@@ -26,7 +35,7 @@ fn pointer(line: &[u8]) -> Option<(usize, &[u8])> {
     Some((at, &line[at..]))
 }
 
-pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
+fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut counts = FieldCounts::default();
     for (at, line) in lines.iter().enumerate() {
@@ -36,7 +45,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
                 found.push(Violation { line: at, message });
             }
         }
-        if let Some(message) = counts.take(line) {
+        if let Some(message) = counts.add(line) {
             found.push(Violation { line: at, message });
         }
     }
@@ -46,13 +55,15 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
 fn wrong_pointer(text: &[u8]) -> Option<String> {
     let shown = String::from_utf8_lossy(text);
     if text == NOT_READY {
-        return Some(format!("the kernel had no key to hash pointers with yet: `{shown}`"));
+        return Some(format!("the kernel has no key for hashing pointers yet: found `{shown}`"));
     }
     if text.len() != DIGITS || !text.iter().all(u8::is_ascii_hexdigit) {
-        return Some(format!("a pointer is 16 hexadecimal digits, found `{shown}`"));
+        return Some(format!("expected a pointer of 16 hexadecimal digits, found `{shown}`"));
     }
     if !text.starts_with(b"00000000") {
-        return Some(format!("a hashed pointer has 8 leading zeros, found `{shown}`: an address has leaked"));
+        return Some(format!(
+            "expected a hashed pointer with 8 leading zeros, found `{shown}`: the kernel leaks an address"
+        ));
     }
     None
 }
@@ -65,7 +76,7 @@ struct FieldCounts {
 }
 
 impl FieldCounts {
-    fn take(&mut self, line: &[u8]) -> Option<String> {
+    fn add(&mut self, line: &[u8]) -> Option<String> {
         let count = |name: &[u8]| number(line.strip_prefix(name)?);
         if let Some(vals) = count(b"n_vals: ") {
             *self = FieldCounts { vals: Some(vals), keys: None };
@@ -74,7 +85,7 @@ impl FieldCounts {
         } else if let Some(fields) = count(b"n_fields: ") {
             let (vals, keys) = (self.vals?, self.keys?);
             if vals.checked_add(keys) != Some(fields) {
-                return Some(format!("n_vals {vals} and n_keys {keys} are not n_fields {fields}"));
+                return Some(format!("n_vals {vals} + n_keys {keys} is not n_fields {fields}"));
             }
         }
         None
@@ -87,7 +98,7 @@ mod tests {
     use crate::Format;
 
     #[test]
-    fn both_pointers_are_tokens_and_nothing_else_is() {
+    fn only_the_two_pointers_are_tokens() {
         let span = |line: &str| {
             let tokens = Format::HistDebug.tokens(line.as_bytes());
             tokens.first().map(|t| line[t.start..t.end].to_owned())
@@ -111,17 +122,17 @@ mod tests {
     }
 
     #[test]
-    fn rules() {
+    fn pointer_and_count_of_fields_keep_their_rules() {
         assert_eq!(
             messages("hist_data: 000000009536f554\nn_vals: 3\nn_keys: 2\nn_fields: 5\n"),
             Vec::<String>::new()
         );
         assert_eq!(
             messages("n_vals: 3\nn_keys: 2\nn_fields: 6"),
-            ["3: n_vals 3 and n_keys 2 are not n_fields 6"]
+            ["3: n_vals 3 + n_keys 2 is not n_fields 6"]
         );
         assert!(messages("hist_data: (____ptrval____)")[0].contains("no key"));
-        assert!(messages("hist_data: c000000002a53800")[0].contains("leaked"));
+        assert!(messages("hist_data: c000000002a53800")[0].contains("leaks"));
         assert!(messages("hist_data: 12")[0].contains("16 hexadecimal digits"));
     }
 }

@@ -1,8 +1,6 @@
 //! Laws of all formats: tokens and literals together are the line, whatever its bytes; and a line
 //! that is printed as a format prints has the values that went in.
 
-use std::time::{Duration, Instant};
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -77,15 +75,15 @@ fn check(format: Format, line: &[u8]) {
 proptest! {
     #[test]
     fn pieces_are_the_line(line in bytes()) {
-        for (_, format) in Format::ALL {
+        for &format in Format::ALL {
             check(format, &line);
         }
     }
 
     #[test]
-    fn rules_take_any_lines(lines in vec(bytes(), 0..8)) {
+    fn violation_is_at_a_line_of_the_capture(lines in vec(bytes(), 0..8)) {
         let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
-        for (_, format) in Format::ALL {
+        for &format in Format::ALL {
             for violation in format.violations(&lines) {
                 prop_assert!((1..=lines.len()).contains(&violation.line));
             }
@@ -112,7 +110,7 @@ fn values(format: Format, line: &str) -> Vec<(TokenKind, String)> {
 
 proptest! {
     #[test]
-    fn an_event_of_the_trace(
+    fn trace_event_has_the_values_that_were_printed(
         comm in comm(), pid in 0..5_000_000_u32, group in prop::option::of(prop::option::of(0..5_000_000_u32)),
         cpu in 0..2048_u32, flags in prop::option::of("[.dDbN][.nlp][.hsH][.1-9a-f][.1-9a-f]"),
         seconds in 0..10_000_000_u64, decimals in prop::option::of(0..1_000_000_u32), said in said(),
@@ -135,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sample_of_perf(
+    fn perf_sample_has_the_values_that_were_printed(
         comm in comm(), pid in -1..5_000_000_i32, thread in prop::option::of(-1..5_000_000_i32),
         cpu in prop::option::of(0..2048_u32), seconds in 0..10_000_000_u64, nanos in 0..1_000_000_000_u32,
         short in any::<bool>(), place in prop::option::of((1_u64.., "[a-z_]{1,9}", 0..4096_u32)), said in said(),
@@ -158,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn a_record_of_perf(
+    fn perf_record_has_the_values_that_were_printed(
         cpu in 0..2048_u32, time in any::<u64>(), offset in 1_u64.., size in 1_u32..,
         tid in -1..5_000_000_i32, of in -1..2048_i32,
     ) {
@@ -175,9 +173,10 @@ proptest! {
     }
 }
 
-/// A tokeniser that looks at bytes again and again would take minutes or hours here.
+/// Each byte may be looked at a few times, and not once for every other: that would be 10^11 steps for one of
+/// these lines, and this test would take minutes in place of a second. No clock is read.
 #[test]
-fn long_lines_take_time_in_proportion() {
+fn tokenisers_read_a_long_line_once() {
     const HEADS: [&str; 6] = [
         "",
         "            init-1       [000] d..2.     0.046319: ",
@@ -199,17 +198,14 @@ fn long_lines_take_time_in_proportion() {
         "1.000000: ",
         " 1 [0] 1.000000:",
     ];
-    let begun = Instant::now();
     for head in HEADS {
-        let length = if head.is_empty() { 1 << 20 } else { 1 << 17 };
         for part in repeated {
-            let bytes = head.bytes().chain(part.bytes().cycle().take(length));
+            let bytes = head.bytes().chain(part.bytes().cycle().take(1 << 18));
             let line: Vec<u8> = bytes.collect();
-            for (_, format) in Format::ALL {
+            for &format in Format::ALL {
                 check(format, &line);
                 format.violations(&[&line]);
             }
         }
     }
-    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
 }

@@ -1,6 +1,6 @@
 //! Symbols and hashed pointers in free text: what an event prints after its name.
 //!
-//! Everything else an event prints is literal: its numbers are what a golden is about.
+//! All other text of an event is literal: its numbers are what a golden is about.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -55,7 +55,7 @@ pub(super) fn scan(line: &[u8], text: Range<usize>, offset: Offset, found: &mut 
 }
 
 /// Whether `%p` may have printed this. A null pointer is not hashed: it is the same in all runs,
-/// and one that appears where a pointer should be is a fault to see, so it stays literal.
+/// and one in place of a pointer is a bug to see, so it is literal.
 fn is_hashed(word: &[u8]) -> bool {
     word.len() == ADDRESS
         && word.starts_with(HASHED)
@@ -63,7 +63,7 @@ fn is_hashed(word: &[u8]) -> bool {
         && word.iter().any(|b| *b != b'0')
 }
 
-/// Where the symbol ends whose name is the word; `None` when the word is no symbol. A name by
+/// Where the symbol ends whose name is the word; `None` when the word is not a symbol. A name by
 /// itself could be any word, so an offset or an address has to follow.
 fn symbol_end(line: &[u8], name: &Range<usize>, offset: Offset) -> Option<usize> {
     let mut cursor = Cursor::new(line, name.end);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_has_an_offset() {
+    fn symbol_has_an_offset() {
         let all = |line| spans(line, Offset::WithSize);
         assert_eq!(all("func=hvc_init+0x0/0x44 ret=0"), ["hvc_init+0x0/0x44"]);
         assert_eq!(all("at a.isra.0+0x1/0x2 [mod], b+0x3/0x4"), ["a.isra.0+0x1/0x2", "b+0x3/0x4"]);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_hashed() {
+    fn only_a_hashed_pointer_is_a_token() {
         let all = |line| spans(line, Offset::WithSize);
         assert_eq!(all("sk=000000009536f554, x"), ["000000009536f554"]);
         for none in [

@@ -3,7 +3,7 @@
 //! An event is `COMM-PID     (   TGID) [CPU] FLAGS     TIME: EVENT`, in which the process group (the
 //! option record-tgid) and the flags (the option irq-info) may be absent (kernel/trace/trace_output.c,
 //! `trace_print_context`, Linux 7.2). The name's column has 16 bytes and a name at most 15, so a name
-//! with blanks or dashes in it is no difficulty. Under an event may stand the lines of a stack.
+//! with spaces or dashes in it is not ambiguous. The lines of a stack may follow an event.
 //!
 //! Limits: the columns of the latency format and of the function_graph tracer are literal. A task's
 //! name that holds a line end breaks its line in two, and both parts are literal.
@@ -12,9 +12,18 @@ use std::ops::Range;
 
 use super::clock::Clocks;
 use super::cursor::Cursor;
+use super::format::FormatRow;
 use super::symbol::{self, Offset};
 use super::units::Timestamp;
 use super::{Token, TokenKind, Violation, number};
+
+pub(super) const FORMAT: FormatRow = FormatRow {
+    name: "trace",
+    files: &["trace"],
+    tokens: Some(tokens),
+    violations: Some(violations),
+    numbers_are_significant: true,
+};
 
 /// Columns of a task's name.
 const COMM: usize = 16;
@@ -78,7 +87,7 @@ fn group(cursor: &mut Cursor<'_>) -> Option<Range<usize>> {
     Some(span)
 }
 
-pub(super) fn tokens(line: &[u8], found: &mut Vec<Token>) {
+fn tokens(line: &[u8], found: &mut Vec<Token>) {
     if let Some(event) = TraceLine::read(line) {
         found.push(Token::new(0..COMM, TokenKind::Comm));
         found.push(Token::new(event.pid, TokenKind::Pid));
@@ -117,7 +126,7 @@ fn caller(line: &[u8]) -> Option<Range<usize>> {
     (end > cursor.at).then_some(cursor.at..end)
 }
 
-/// The line of the head that counts the events.
+/// The line of the header that counts the events.
 struct HeadCounts {
     held: Range<usize>,
     written: Range<usize>,
@@ -153,7 +162,7 @@ fn notice(line: &[u8], found: &mut Vec<Token>) -> bool {
     true
 }
 
-pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
+fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut clocks = Clocks::default();
     let mut cpus: Option<u64> = None;
@@ -171,7 +180,7 @@ pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
         let late = clocks.tick(cpu, time, at);
         let stranger = cpus
             .filter(|cpus| cpu >= *cpus)
-            .map(|cpus| format!("an event on CPU {cpu}, and the head says that there are {cpus} CPUs"));
+            .map(|cpus| format!("event on CPU {cpu}, but the header gives {cpus} CPUs"));
         found.extend(late.into_iter().chain(stranger).map(|message| Violation { line: at, message }));
     }
     found
@@ -187,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_columns() {
+    fn event_is_read_by_its_columns() {
         assert_eq!(
             shown("           <...>-1       [000] ...3.     1.062435: wk: d=43 pid=7 dyn=joined"),
             "<comm:           <...>>-<pid:1      > [<cpu:000>] <flags:...3.> <ts:    1.062435>: wk: d=43 pid=7 dyn=joined"
@@ -207,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_event_says_is_literal_but_for_symbols_and_pointers() {
+    fn event_text_is_literal_except_symbols_and_pointers() {
         let head = "            init-1       [000] d..2.     0.046319: ";
         let text = |text: &str| shown(&format!("{head}{text}")).split_off(shown(head).len());
         assert_eq!(
@@ -219,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_symbols() {
+    fn stack_line_is_a_symbol() {
         assert_eq!(shown(" => a_b+0x1/0x2"), " => <sym:a_b+0x1/0x2>");
         assert_eq!(shown("=> a_b+0x1/0x2 [mod]"), "=> <sym:a_b+0x1/0x2> [mod]");
         assert_eq!(shown(" => a_b <c0000000000f8094>"), " => <sym:a_b <c0000000000f8094>>");
@@ -229,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_and_notices() {
+    fn counts_and_notices_have_numbers_and_cpus() {
         assert_eq!(
             shown("# entries-in-buffer/entries-written: 3/35   #P:2"),
             "# entries-in-buffer/entries-written: <number:3>/<number:35>   #P:2"
@@ -245,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn time_and_cpus() {
+    fn time_that_goes_back_and_unknown_cpu_are_violations() {
         let line =
             |cpu: u8, time: &str| format!("              sh-12      [00{cpu}] ..... {time:>12}: e: \n");
         let head = "# entries-in-buffer/entries-written: 3/3   #P:2\n";
@@ -254,12 +263,9 @@ mod tests {
         assert_eq!(found(&[head, &first, &second, &first]), Vec::<String>::new());
         assert_eq!(
             found(&[head, &first, " => a\n", &line(0, "5.000001")]),
-            ["4: on CPU 0 time goes back: line 2 is later than this one"]
+            ["4: time on CPU 0 goes back: line 2 has a later one"]
         );
-        assert_eq!(
-            found(&[head, &line(2, "5.000001")]),
-            ["2: an event on CPU 2, and the head says that there are 2 CPUs"]
-        );
+        assert_eq!(found(&[head, &line(2, "5.000001")]), ["2: event on CPU 2, but the header gives 2 CPUs"]);
         assert_eq!(found(&[&line(2, "5.000001")]), Vec::<String>::new());
     }
 }

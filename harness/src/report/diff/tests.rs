@@ -319,7 +319,7 @@ fn a_broken_rule_shows_its_line() {
     let golden = "Totals:\n    Hits: {{n}}\n    Entries: {{n}}\n    Dropped: {{n}}\n";
     let capture = b"Totals:\n    Hits: 1\n    Entries: 0\n    Dropped: 0\n";
     expect![[r#"
-        last/out:2: Hits is 1, and the rows' hitcounts add up to 0
+        last/out:2: Hits is 1, but the hitcounts of the rows add up to 0
                 Hits: 1
           capture: last/out
     "#]]

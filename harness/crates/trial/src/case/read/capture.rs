@@ -15,7 +15,7 @@ impl CaseReader<'_> {
         f: &Fields<'_>,
         action: Option<&Action>,
     ) -> Option<Option<Capture>> {
-        let format = f.optional(r, "format", |r, node| r.choice(node, "format", &Format::ALL));
+        let format = f.optional(r, "format", |r, node| r.choice(node, "format", Format::BY_NAME));
         let Some(node) = f.get("capture") else {
             for key in ["format", "part", "defined_by"] {
                 if let Some(node) = f.get(key) {

@@ -1,16 +1,16 @@
 //! What perf prints of an entry, in `perf script` and in the dump alike.
 
-use formats::cursor::Cursor;
+use crate::cursor::Cursor;
 
 /// A line that belongs to the dispatch trace log and cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is of the dispatch trace log and cannot be read: {what}: `{text}`")]
+#[error("failed to read line {line} of the dispatch trace log: {what}: `{text}`")]
 pub struct ReadError {
     /// The line, from 1.
     pub line: usize,
-    /// What is missing or wrong.
+    /// What was expected.
     pub what: String,
-    /// What stands there instead.
+    /// The line.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn reason(cursor: &mut Cursor<'_>, label: &str) -> Result<String, Str
     let start = cursor.rest();
     let text = cursor.some(|b| b != b',').map(|span| &start[..span.len()]).ok_or_else(missing)?;
     cursor.eat(b",").ok_or_else(missing)?;
-    cursor.run(is_blank);
+    cursor.run(is_space);
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
@@ -48,14 +48,14 @@ fn ticks(cursor: &mut Cursor<'_>, label: &str) -> Result<u32, String> {
     value.and_then(|value| unsigned(value).or_else(|| signed(value))).ok_or_else(missing)
 }
 
-/// The kernel's documents have blanks and tabs behind a comma, where 7.2 has none.
+/// The kernel's documents have spaces and tabs after a comma, where 7.2 has none.
 pub(super) fn comma(cursor: &mut Cursor<'_>) -> Result<(), String> {
     cursor.eat(b",").ok_or("expected a comma")?;
-    cursor.run(is_blank);
+    cursor.run(is_space);
     Ok(())
 }
 
-pub(super) fn is_blank(byte: u8) -> bool {
+pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_unsigned_and_of_32_bits() {
+    fn wait_is_unsigned_and_of_32_bits() {
         let read = |text: &str| ticks(&mut Cursor::new(format!("w:{text}").as_bytes(), 0), "w:").ok();
         assert_eq!(read("0"), Some(0));
         assert_eq!(read("-1"), Some(u32::MAX));

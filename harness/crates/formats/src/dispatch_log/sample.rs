@@ -2,16 +2,16 @@
 //!
 //! perf 7.2 breaks a vpa-dtl sample into two lines after the preempt reason
 //! (tools/perf/builtin-script.c, `perf_sample__fprintf_synth_vpadtl`); the kernel's documents show
-//! it in one line, with other blanks, and one of them without a processor's id. All are read. What
+//! it in one line, with other spaces, and one of them without a processor's id. All are read. What
 //! looks like an entry and cannot be read is an error: a picture without it would be a lie.
 
 use memchr::memmem;
 
-use super::fields::{ReadError, comma, is_blank, reason, waits};
-use formats::cursor::{Cursor, is_hex};
-use formats::number;
-use formats::perf_script::SampleHead;
-use formats::units::Timestamp;
+use super::fields::{ReadError, comma, is_space, reason, waits};
+use crate::cursor::{Cursor, is_hex};
+use crate::number;
+use crate::sample_head::SampleHead;
+use crate::units::Timestamp;
 
 /// How an entry begins after what all samples have.
 const ENTRY: &[u8] = b"vpa-dtl: timebase:";
@@ -21,7 +21,7 @@ const SECOND: &[u8] = b"enqueue_to_dispatch_time:";
 /// A dispatch of a virtual processor, and what came before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatchSample {
-    /// The CPU, unless perf was told to leave it out.
+    /// The CPU, unless perf was asked to leave it out.
     pub cpu: Option<u32>,
     /// When it was dispatched, in nanoseconds since boot; perf shows whole microseconds unless asked
     /// for more.
@@ -56,7 +56,7 @@ impl DispatchSample {
     }
 }
 
-/// Read all vpa-dtl samples of what `perf script` has printed; other lines are passed over.
+/// Read all vpa-dtl samples of what `perf script` has printed; other lines are skipped.
 ///
 /// # Errors
 /// The first line that is of such a sample and cannot be read.
@@ -70,7 +70,7 @@ pub fn read_script(text: &[u8]) -> Result<Vec<DispatchSample>, ReadError> {
             text: String::from_utf8_lossy(text).into_owned(),
         };
         if line.starts_with(SECOND) {
-            let what = "it is the second line of a sample, and no first line is above it".to_owned();
+            let what = "the first line of the sample is missing".to_owned();
             return Err(error((at, line), what));
         }
         let Some(head) = SampleHead::read(line).filter(|head| head.dispatch(line).is_some()) else {
@@ -110,10 +110,10 @@ fn first(line: &[u8], head: &SampleHead) -> Result<Half, String> {
     let time_ns = time.ok_or("the time in nanoseconds has more than 64 bits")?;
     let mut cursor = Cursor::new(line, head.dispatch(line).unwrap_or(line.len()));
     cursor.eat(b"timebase:").ok_or("expected `timebase: TICKS`")?;
-    cursor.run(is_blank);
+    cursor.run(is_space);
     let timebase = cursor.digits().and_then(|span| number(&line[span]));
     let timebase = timebase.ok_or("expected `timebase: TICKS`, a number of 64 bits")?;
-    cursor.run(is_blank);
+    cursor.run(is_space);
     let dispatch = reason(&mut cursor, "dispatch_reason:")?;
     let preempt = reason(&mut cursor, "preempt_reason:")?;
     let record = DispatchSample {
@@ -138,7 +138,7 @@ fn second(mut cursor: Cursor<'_>, record: DispatchSample) -> Result<DispatchSamp
     let processor = if cursor.rest().first() == Some(&b',') {
         comma(&mut cursor)?;
         cursor.eat(b"processor_id:").ok_or("expected `processor_id: NUMBER`")?;
-        cursor.run(is_blank);
+        cursor.run(is_space);
         let start = cursor.rest();
         let digits = cursor.digits().map_or(&start[..0], |span| &start[..span.len()]);
         let id = number(digits).and_then(|id| u16::try_from(id).ok());
@@ -158,7 +158,7 @@ fn place(mut cursor: Cursor<'_>) -> Result<(Option<u64>, Option<String>), String
         return Ok((None, None));
     }
     let wrong = "expected an address and a symbol";
-    cursor.some(is_blank).ok_or(wrong)?;
+    cursor.some(is_space).ok_or(wrong)?;
     let start = cursor.rest();
     let digits = cursor.some(is_hex).map(|span| &start[..span.len()]).ok_or(wrong)?;
     let digits = std::str::from_utf8(digits).map_err(|_| wrong)?;
@@ -186,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_7_2_take_two_lines() {
-        let records = read(include_str!("../../formats/src/testdata/dispatch.perf_script"));
+    fn sample_of_7_2_takes_two_lines() {
+        let records = read(include_str!("../testdata/dispatch.perf_script"));
         let first = DispatchSample {
             cpu: Some(0),
             time_ns: 41_250_113_000,
@@ -215,7 +215,7 @@ mod tests {
 
     /// Documentation/arch/powerpc/vpa-dtl.rst, and the message of the commit that added the event.
     #[test]
-    fn samples_of_the_documents_take_one_line() {
+    fn sample_of_the_documents_takes_one_line() {
         let records = read(concat!(
             "            :256     256 [016] 105373.359913:                                vpa-dtl: timebase: 21403600706628832 dispatch_reason:decrementer interrupt, preempt_reason:H_CEDE, enqueue_to_dispatch_time:4854,                        ready_to_enqueue_time:139, waiting_to_ready_time:511842115 c0000000000fcd28 plpar_hcall_norets_notrace+0x18 ([kernel.kallsyms])\n",
             " swapper     0 [002]   233.835822:   vpa-dtl: timebase: 338954486062657 dispatch_reason:decrementer_interrupt, preempt_reason:H_CEDE, enqueue_to_dispatch_time:435,\t\t\tready_to_enqueue_time:0, waiting_to_ready_time:34775058, processor_id: 202 c0000000000f8094 plpar_hcall_norets_notrace+0x18 ([kernel.kallsyms])\n",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_left_out_or_added() {
+    fn sample_may_lack_or_add_fields() {
         let head = "perf 7 3.000000001:  1  vpa-dtl: timebase: 1 dispatch_reason:a, preempt_reason:b, ";
         let tail = "enqueue_to_dispatch_time:1, ready_to_enqueue_time:2,waiting_to_ready_time:3";
         let records = read(&format!(
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_cannot_be_read_is_told() {
+    fn unreadable_sample_is_an_error_with_its_line() {
         let head = "\nperf 7 [001] 3.000001: vpa-dtl: timebase: 1 dispatch_reason:a, preempt_reason:b,";
         let tail = "enqueue_to_dispatch_time:1, ready_to_enqueue_time:2,waiting_to_ready_time:3";
         assert_eq!(refused(tail).0, 1);

@@ -1,46 +1,25 @@
-//! The dispatch trace log in perf's dump, and the rule that it is whole.
+//! The rule that a dispatch trace log in perf's dump is whole.
 //!
 //! Under an AUXTRACE record a line gives the log's bytes and its entries, of 48 bytes each, and then
 //! each entry has a line with its offset; bytes that are less than an entry are left over at the end
-//! (tools/perf/util/powerpc-vpadtl.c, `powerpc_vpadtl_dump`, Linux 7.2). What an entry says is no
-//! matter of this module.
+//! (tools/perf/util/powerpc-vpadtl.c, `powerpc_vpadtl_dump`, Linux 7.2). What an entry says is
+//! not known here.
 
-use super::cursor::{Cursor, is_hex};
-use super::perf_dump::DumpRecord;
-use super::{Violation, number};
+use crate::cursor::{Cursor, is_hex};
+use crate::dump_line::{DumpRecord, EntryLine};
+use crate::{Violation, number};
 
 /// Bytes of an entry.
 const ENTRY: u64 = 48;
 
-/// An entry of the log: `.  OFFSET: TEXT`, the offset in 8 hexadecimal digits.
-pub struct DumpLine {
-    /// Where in the log the entry is, in bytes.
-    pub offset: u64,
-    /// Where the text begins.
-    pub text: usize,
-}
-
-impl DumpLine {
-    /// The entry in a line of a dump; `None` for any other line.
-    pub fn read(line: &[u8]) -> Option<DumpLine> {
-        let mut cursor = Cursor::new(line, 0);
-        cursor.eat(b".  ")?;
-        let digits = cursor.run(is_hex);
-        cursor.eat(b": ")?;
-        let offset = std::str::from_utf8(&line[digits.clone()]).ok()?;
-        let offset = u64::from_str_radix(offset, 16).ok().filter(|_| digits.len() >= 8)?;
-        Some(DumpLine { offset, text: cursor.at })
-    }
-}
-
-pub(super) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
+pub(crate) fn violations(lines: &[&[u8]]) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut size = None;
     let mut log: Option<DumpedLog> = None;
     for (at, line) in lines.iter().enumerate() {
         let at = at + 1;
-        if let (Some(log), Some(entry)) = (&mut log, DumpLine::read(line)) {
-            found.extend(log.take(&entry).map(|message| Violation { line: at, message }));
+        if let (Some(log), Some(entry)) = (&mut log, EntryLine::read(line)) {
+            found.extend(log.add(&entry).map(|message| Violation { line: at, message }));
             continue;
         }
         found.extend(log.take().and_then(DumpedLog::close));
@@ -75,10 +54,10 @@ fn summary(line: &[u8]) -> Option<(u64, u64)> {
 
 fn wrong_summary(size: Option<u64>, bytes: u64, entries: u64) -> Option<String> {
     if let Some(size) = size.filter(|size| *size != bytes) {
-        return Some(format!("the log has {bytes} bytes, and its AUXTRACE record says {size}"));
+        return Some(format!("the log has {bytes} bytes, but its AUXTRACE record says {size}"));
     }
     let whole = bytes / ENTRY;
-    (entries != whole).then(|| format!("{bytes} bytes are {whole} entries of {ENTRY}, found {entries}"))
+    (entries != whole).then(|| format!("{bytes} bytes are {whole} entries of {ENTRY} bytes, found {entries}"))
 }
 
 /// The dump of one log so far.
@@ -91,16 +70,16 @@ struct DumpedLog {
 }
 
 impl DumpedLog {
-    fn take(&mut self, entry: &DumpLine) -> Option<String> {
+    fn add(&mut self, entry: &EntryLine) -> Option<String> {
         let expected = std::mem::replace(&mut self.next, entry.offset.saturating_add(ENTRY));
         self.seen += 1;
         (entry.offset != expected)
-            .then(|| format!("the entry at 0x{:x} should be at 0x{expected:x}", entry.offset))
+            .then(|| format!("expected an entry at 0x{expected:x}, found it at 0x{:x}", entry.offset))
     }
 
     fn close(self) -> Option<Violation> {
         let DumpedLog { line, entries, seen, .. } = self;
-        let message = format!("the log has {entries} entries, and {seen} are dumped");
+        let message = format!("expected {entries} entries, found {seen}");
         (seen != entries).then_some(Violation { line, message })
     }
 }
@@ -114,7 +93,7 @@ mod tests {
         "0 0 0x8 [0x30]: PERF_RECORD_AUXTRACE size: 0x96  offset: 0  ref: 0  idx: 0  tid: -1  cpu: 0\n.\n";
 
     #[test]
-    fn a_log_is_whole() {
+    fn log_must_be_whole() {
         let log = |bytes: u32, entries: u32, offsets: &[u32]| {
             let lines: String = offsets.iter().map(|at| format!(".  {at:08x}: x\n")).collect();
             format!("{RECORD}. ... VPA DTL PMU data: size {bytes} bytes, entries is {entries}\n{lines}")
@@ -125,10 +104,10 @@ mod tests {
         assert_eq!(found(&format!("{good}\n{good}")), Vec::<String>::new());
         assert_eq!(
             found(&log(149, 3, &[0, 0x30, 0x60])),
-            ["3: the log has 149 bytes, and its AUXTRACE record says 150"]
+            ["3: the log has 149 bytes, but its AUXTRACE record says 150"]
         );
-        assert_eq!(found(&log(150, 2, &[0, 0x30])), ["3: 150 bytes are 3 entries of 48, found 2"]);
-        assert_eq!(found(&log(150, 3, &[0, 0x30])), ["3: the log has 3 entries, and 2 are dumped"]);
-        assert_eq!(found(&log(150, 3, &[0, 0x40, 0x70])), ["5: the entry at 0x40 should be at 0x30"]);
+        assert_eq!(found(&log(150, 2, &[0, 0x30])), ["3: 150 bytes are 3 entries of 48 bytes, found 2"]);
+        assert_eq!(found(&log(150, 3, &[0, 0x30])), ["3: expected 3 entries, found 2"]);
+        assert_eq!(found(&log(150, 3, &[0, 0x40, 0x70])), ["5: expected an entry at 0x30, found it at 0x40"]);
     }
 }

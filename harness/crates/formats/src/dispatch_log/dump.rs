@@ -1,15 +1,14 @@
 //! The dispatch trace log in what `perf report -D` prints.
 //!
 //! Under each AUXTRACE record stand the entries that it carries: the first of a CPU's first record
-//! is none of the hypervisor's but the driver's, and says when the guest booted and how fast the
+//! is written by the driver and not by the hypervisor, and says when the guest booted and how fast the
 //! timebase is (tools/perf/util/powerpc-vpadtl.c, `powerpc_vpadtl_dump`, Linux 7.2). Entries have no
 //! time here, and no processor.
 
 use super::fields::{ReadError, reason, waits};
-use formats::cursor::{Cursor, is_hex};
-use formats::dispatch_log::DumpLine;
-use formats::number;
-use formats::perf_dump;
+use crate::cursor::{Cursor, is_hex};
+use crate::dump_line::{DumpRecord, EntryLine};
+use crate::number;
 
 /// An AUXTRACE record and the log that it carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub enum DumpEntry {
     },
 }
 
-/// Read the AUXTRACE records and their entries; other lines are passed over.
+/// Read the AUXTRACE records and their entries; other lines are skipped.
 ///
 /// # Errors
 /// The first such line that cannot be read.
@@ -64,14 +63,14 @@ pub fn read_dump(text: &[u8]) -> Result<Vec<AuxRecord>, ReadError> {
     for (at, line) in text.split(|b| *b == b'\n').enumerate().map(|(at, line)| (at + 1, line)) {
         let error =
             |what: String| ReadError { line: at, what, text: String::from_utf8_lossy(line).into_owned() };
-        if let Some(record) = perf_dump::DumpRecord::read(line) {
+        if let Some(record) = DumpRecord::read(line) {
             open = record.name == b"AUXTRACE";
             if open {
                 let read = aux_record(Cursor::new(line, record.text), at);
                 let expected = "expected ` size: BYTES  offset: BYTES  ref: N  idx: N  tid: N  cpu: N`";
                 found.push(read.ok_or_else(|| error(expected.to_owned()))?);
             }
-        } else if let Some(entry) = DumpLine::read(line).filter(|_| open) {
+        } else if let Some(entry) = EntryLine::read(line).filter(|_| open) {
             let entry = dump_entry(Cursor::new(line, entry.text), entry.offset).map_err(error)?;
             found.last_mut().expect("a record is open").entries.push(entry);
         }
@@ -129,10 +128,10 @@ fn integer(cursor: &mut Cursor<'_>, label: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    const DUMP: &str = include_str!("../../formats/src/testdata/dispatch.perf_dump");
+    const DUMP: &str = include_str!("../testdata/dispatch.perf_dump");
 
     #[test]
-    fn records_have_their_entries() {
+    fn record_has_its_entries() {
         let records = read_dump(DUMP.as_bytes()).expect("readable");
         let shape: Vec<_> =
             records.iter().map(|r| (r.cpu, r.idx, r.offset, r.size, r.entries.len())).collect();
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_cannot_be_read_is_told() {
+    fn unreadable_line_is_an_error_with_its_number() {
         let refused = |from: &str, to: &str| {
             let error = read_dump(DUMP.replacen(from, to, 1).as_bytes()).expect_err("not readable");
             (error.line, error.what)
