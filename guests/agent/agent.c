@@ -1,14 +1,14 @@
 /*
- * The agent: answers the host's requests, one at a time, over the virtio-serial port.
+ * The agent: answers the host's requests, one at a time, over a port that it is given.
  *
  * Each request runs in a child process in a process group of its own, with stdout and stderr on two
  * pipes, so a request that hangs, floods or dies never takes the agent with it. The port's
  * descriptor is close-on-exec, and the kernel lets a port be opened once only, so no guest command
- * can write to it.
+ * can write to it. Nothing here knows that it is PID 1 of a guest: that is init.c.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,7 +33,7 @@
 struct request {
 	uint32_t type;
 	uint64_t nonce;
-	uint32_t limit_ms;
+	uint32_t timeout_ms;
 	uint32_t output_limit;
 	char *directory; /* NUL-terminated, inside `payload` copy */
 	char *body;      /* script or path, NUL-terminated */
@@ -47,6 +47,7 @@ struct stream {
 
 static int port = -1;
 static int child_signals = -1;
+static void (*end_agent)(const char *failure);
 
 static void put32(unsigned char *p, uint32_t v)
 {
@@ -79,10 +80,10 @@ static uint64_t now_us(void)
 }
 
 /* The host is gone or does not speak the protocol: nothing is left to be done here. */
-static void give_up(const char *why)
+static void __attribute__((noreturn)) give_up(const char *why)
 {
-	dprintf(2, "goldtrace agent: %s\n", why);
-	power_off();
+	end_agent(why);
+	abort();
 }
 
 static void write_all(const void *data, size_t size)
@@ -267,12 +268,12 @@ static void read_request(struct request *r)
 		give_up("the host closed the agent's port inside a frame");
 	r->type = get32(header + 4);
 	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_SETTLE)
+	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_QUIESCE)
 		return;
 	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
 		give_up("a request that is too short");
 	payload[length] = 0;
-	r->limit_ms = get32(payload);
+	r->timeout_ms = get32(payload);
 	r->output_limit = get32(payload + 4);
 	memcpy(directory, payload + 12, n);
 	directory[n] = 0;
@@ -293,7 +294,7 @@ static uint64_t timebase(void)
 
 /* A process runs on a CPU only when no interrupt is being handled there: once the agent has run on
  * each, every handler that had begun has ended. */
-static void settle(const struct request *r)
+static void quiesce(const struct request *r)
 {
 	cpu_set_t all, one;
 	unsigned char value[8];
@@ -309,7 +310,21 @@ static void settle(const struct request *r)
 	}
 	sched_setaffinity(0, sizeof all, &all);
 	put64(value, timebase());
-	send_frame(FRAME_SETTLED, r->nonce, value, sizeof value);
+	send_frame(FRAME_QUIESCED, r->nonce, value, sizeof value);
+}
+
+static void close_pipe_end(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Milliseconds until `deadline`, at least one, as poll(2) takes them. */
+static int until(uint64_t deadline, uint64_t now)
+{
+	uint64_t ms = deadline > now ? (deadline - now) / 1000 + 1 : 1;
+
+	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
 static void serve(const struct request *r)
@@ -318,11 +333,10 @@ static void serve(const struct request *r)
 	struct stream err = { -1, FRAME_STDERR, 0 };
 	struct request other;
 	uint64_t start = now_us();
-	uint64_t deadline = start + (uint64_t)r->limit_ms * 1000;
+	uint64_t deadline = start + (uint64_t)r->timeout_ms * 1000;
 	uint32_t kind = DONE_EXITED;
 	uint32_t value = 0;
-	int o[2], e[2], failure[2];
-	int in[2] = { -1, -1 };
+	int o[2] = { -1, -1 }, e[2] = { -1, -1 }, failure[2] = { -1, -1 }, in[2] = { -1, -1 };
 	int status = 0;
 	int ended = 0;
 	int failed_with = 0;
@@ -330,14 +344,17 @@ static void serve(const struct request *r)
 
 	if (pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) || pipe2(failure, O_CLOEXEC) ||
 	    (r->type == FRAME_RUNOPEN && pipe2(in, O_CLOEXEC))) {
-		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
-		return;
+		failed_with = errno;
 	}
-	pid = fork();
+	pid = failed_with ? -1 : fork();
 	if (pid < 0) {
-		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
-		for (int i = 0; i < 2; i++)
-			close(o[i]), close(e[i]), close(failure[i]), close(in[i]);
+		send_done(r, DONE_ERRNO, failed_with ? failed_with : errno, &out, &err, 0);
+		for (int i = 0; i < 2; i++) {
+			close_pipe_end(o[i]);
+			close_pipe_end(e[i]);
+			close_pipe_end(failure[i]);
+			close_pipe_end(in[i]);
+		}
 		return;
 	}
 	if (pid == 0)
@@ -346,7 +363,7 @@ static void serve(const struct request *r)
 	close(o[1]);
 	close(e[1]);
 	close(failure[1]);
-	close(in[0]);
+	close_pipe_end(in[0]);
 	out.fd = o[0];
 	err.fd = e[0];
 	fcntl(out.fd, F_SETFL, O_NONBLOCK);
@@ -364,7 +381,7 @@ static void serve(const struct request *r)
 
 		if (kind == DONE_EXITED && t >= deadline) {
 			kind = DONE_TIMED_OUT;
-			value = r->limit_ms;
+			value = r->timeout_ms;
 			kill(-pid, SIGKILL);
 		}
 		if (kind == DONE_EXITED && used >= r->output_limit) {
@@ -374,16 +391,16 @@ static void serve(const struct request *r)
 		}
 		if (kind != DONE_EXITED) /* killed: only its end is waited for */
 			p[0].fd = p[1].fd = -1;
-		if (poll(p, 4, kind == DONE_EXITED ? (int)((deadline - t) / 1000 + 1) : -1) < 0 && errno != EINTR)
+		if (poll(p, 4, kind == DONE_EXITED ? until(deadline, t) : -1) < 0 && errno != EINTR)
 			give_up("poll failed");
 		if (p[3].revents & POLLHUP)
 			give_up("the host closed the agent's port during a request");
 		if (p[3].revents & POLLIN) {
 			read_request(&other);
-			if (other.type == FRAME_SETTLE) {
-				settle(&other);
+			if (other.type == FRAME_QUIESCE) {
+				quiesce(&other);
 			} else if (other.type == FRAME_CLOSE && other.nonce == r->nonce) {
-				close(in[1]);
+				close_pipe_end(in[1]);
 				in[1] = -1;
 			} else {
 				give_up("a request inside another one");
@@ -419,78 +436,44 @@ static void serve(const struct request *r)
 			value = WEXITSTATUS(status);
 		}
 	}
-	if (out.fd >= 0)
-		close(out.fd);
-	if (err.fd >= 0)
-		close(err.fd);
+	close_pipe_end(out.fd);
+	close_pipe_end(err.fd);
 	close(failure[0]);
-	close(in[1]);
+	close_pipe_end(in[1]);
 	send_done(r, kind, value, &out, &err, now_us() - start);
 }
 
-/* The port's device node, found by the name that the host gave it, not by its number. */
-static int open_port(void)
-{
-	static const char class[] = "/sys/class/virtio-ports";
-	char path[300], name[64];
-	struct dirent *d;
-	DIR *dir = opendir(class);
-
-	if (!dir)
-		return -1;
-	while ((d = readdir(dir))) {
-		int fd, n;
-
-		if (d->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof path, "%s/%s/name", class, d->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
-		close(fd);
-		if (n <= 0)
-			continue;
-		name[n] = 0;
-		if (strcmp(name, AGENT_PORT "\n"))
-			continue;
-		snprintf(path, sizeof path, "/dev/%s", d->d_name);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0) {
-			closedir(dir);
-			return fd;
-		}
-	}
-	closedir(dir);
-	return -1;
-}
-
-void agent(void)
+void agent(int the_port, void (*end)(const char *failure))
 {
 	struct request request;
 	sigset_t children;
 
-	signal(SIGPIPE, SIG_IGN);
+	port = the_port;
+	end_agent = end;
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &children, NULL);
 	child_signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-	for (int tries = 0; (port = open_port()) < 0; tries++) {
-		if (tries == 1000)
-			give_up("there is no virtio-serial port named " AGENT_PORT);
-		usleep(5000);
-	}
+	if (child_signals < 0)
+		give_up("signalfd failed");
 	send_ready();
 	for (;;) {
 		read_request(&request);
-		if (request.type == FRAME_END)
-			power_off();
-		if (request.type == FRAME_CLOSE)
-			continue;
-		if (request.type == FRAME_SETTLE) {
-			settle(&request);
-			continue;
-		}
-		if (request.type != FRAME_RUN && request.type != FRAME_RUNOPEN && request.type != FRAME_READ)
+		switch (request.type) {
+		case FRAME_END:
+			end_agent(NULL);
+			abort();
+		case FRAME_CLOSE:
+			break;
+		case FRAME_QUIESCE:
+			quiesce(&request);
+			break;
+		case FRAME_RUN:
+		case FRAME_RUNOPEN:
+		case FRAME_READ:
+			serve(&request);
+			break;
+		default:
 			give_up("a request of an unknown type");
-		serve(&request);
+		}
 	}
 }

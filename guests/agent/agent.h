@@ -1,13 +1,11 @@
 #ifndef GOLDTRACE_AGENT_H
 #define GOLDTRACE_AGENT_H
 
-/* The name of the virtio-serial port, as QEMU's `virtserialport,name=` gives it. */
-#define AGENT_PORT "goldtrace.agent"
-
-/* Serve the host's requests for ever. */
-void agent(void) __attribute__((noreturn));
-
-/* End the guest and with it QEMU. */
-void power_off(void) __attribute__((noreturn));
+/*
+ * Greet the host on `port` and serve its requests until it sends END, closes the port or breaks the
+ * protocol. Then `end` is called, which must not return; `failure` says why, and is NULL after END.
+ * The caller blocks SIGCHLD, and ignores SIGPIPE.
+ */
+void agent(int port, void (*end)(const char *failure)) __attribute__((noreturn));
 
 #endif

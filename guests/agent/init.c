@@ -2,7 +2,9 @@
  * PID 1: mounts what tracing needs, then becomes the agent, or, with `goldtrace.mode=shell` on the
  * kernel's command line, starts a shell on the console.
  */
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,9 @@
 #include <unistd.h>
 
 #include "agent.h"
+
+/* The name of the virtio-serial port, as QEMU's `virtserialport,name=` gives it. */
+#define AGENT_PORT "goldtrace.agent"
 
 static void mount_one(const char *type, const char *where)
 {
@@ -33,6 +38,22 @@ static int shell_mode(void)
 		return 0;
 	line[n] = 0;
 	return strstr(line, "goldtrace.mode=shell") != NULL;
+}
+
+static void __attribute__((noreturn)) power_off(void)
+{
+	sync();
+	/* QEMU runs with -no-reboot: a reset ends it, on every machine, with no firmware's help. */
+	reboot(RB_AUTOBOOT);
+	for (;;)
+		pause();
+}
+
+static void end_guest(const char *failure)
+{
+	if (failure)
+		dprintf(2, "goldtrace agent: %s\n", failure);
+	power_off();
 }
 
 static void shell(void)
@@ -60,13 +81,56 @@ static void shell(void)
 	power_off();
 }
 
-void power_off(void)
+/* The port's device node, found by the name that the host gave it, not by its number. */
+static int open_port(void)
 {
-	sync();
-	/* QEMU runs with -no-reboot: a reset ends it, on every machine, with no firmware's help. */
-	reboot(RB_AUTOBOOT);
-	for (;;)
-		pause();
+	static const char class[] = "/sys/class/virtio-ports";
+	char path[300], name[64];
+	struct dirent *d;
+	DIR *dir = opendir(class);
+
+	if (!dir)
+		return -1;
+	while ((d = readdir(dir))) {
+		int fd, n;
+
+		if (d->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof path, "%s/%s/name", class, d->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
+		close(fd);
+		if (n <= 0)
+			continue;
+		name[n] = 0;
+		if (strcmp(name, AGENT_PORT "\n"))
+			continue;
+		snprintf(path, sizeof path, "/dev/%s", d->d_name);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd >= 0) {
+			closedir(dir);
+			return fd;
+		}
+	}
+	closedir(dir);
+	return -1;
+}
+
+static void __attribute__((noreturn)) serve_host(void)
+{
+	sigset_t children;
+	int port;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &children, NULL);
+	for (int tries = 0; (port = open_port()) < 0; tries++) {
+		if (tries == 1000)
+			end_guest("there is no virtio-serial port named " AGENT_PORT);
+		usleep(5000);
+	}
+	agent(port, end_guest);
 }
 
 int main(void)
@@ -82,5 +146,5 @@ int main(void)
 	setenv("LC_ALL", "C", 1);
 	if (shell_mode())
 		shell();
-	agent();
+	serve_host();
 }

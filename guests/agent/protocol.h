@@ -25,33 +25,33 @@
 
 enum frame_type {
 	/* host to guest */
-	FRAME_RUN = 1,  /* limits, then a shell script */
-	FRAME_READ = 2, /* limits, then the path of a file to read */
+	FRAME_RUN = 1,  /* timeout and output limit, then a shell script */
+	FRAME_READ = 2, /* the same, then the path of a file to read */
 	FRAME_END = 3,  /* power the guest off; no answer */
 	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that stays open until CLOSE */
 	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
-	FRAME_SETTLE = 6, /* run on every CPU once, then SETTLED; also while a RUNOPEN is served */
+	FRAME_QUIESCE = 6, /* run on every CPU once, then QUIESCED; also while a RUNOPEN is served */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
 	FRAME_STDERR = 0x83,
 	FRAME_DONE = 0x84, /* see enum done_kind */
-	FRAME_SETTLED = 0x85, /* with the nonce of its SETTLE: u64 timebase, 0 where there is none */
+	FRAME_QUIESCED = 0x85, /* with the nonce of its QUIESCE: u64 timebase, 0 where there is none */
 };
 
 /*
- * RUN, RUNOPEN and READ payload: u32 time limit in ms, u32 output limit in bytes (stdout and stderr
+ * RUN, RUNOPEN and READ payload: u32 timeout in ms, u32 output limit in bytes (stdout and stderr
  * together), u32 length of the working directory, the directory, then script or path to the end.
  *
- * END, CLOSE and SETTLE have none. A CLOSE may come when its request has ended already: it is then
- * passed over.
+ * END, CLOSE and QUIESCE have none. A CLOSE may come when its request has ended already: it is then
+ * ignored.
  *
  * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds.
  */
 enum done_kind {
 	DONE_EXITED = 0,    /* value: exit status; for READ always 0 */
 	DONE_SIGNALLED = 1, /* value: signal number */
-	DONE_TIMED_OUT = 2, /* value: the limit in ms; the process group was killed */
+	DONE_TIMED_OUT = 2, /* value: the timeout in ms; the process group was killed */
 	DONE_FLOODED = 3,   /* value: the limit in bytes; the process group was killed */
 	DONE_ERRNO = 4,     /* value: errno of what could not be started, opened or read */
 };

@@ -23,7 +23,7 @@ pub enum FrameKind {
     /// Host to guest: end the standard input of that script.
     Close,
     /// Host to guest: run on every CPU once.
-    Settle,
+    Quiesce,
     /// Guest to host, once: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -33,7 +33,7 @@ pub enum FrameKind {
     /// Guest to host: the request has ended.
     Done,
     /// Guest to host: the agent has run on every CPU; the timebase after that.
-    Settled,
+    Quiesced,
 }
 
 const KINDS: [(u32, FrameKind); 11] = [
@@ -42,12 +42,12 @@ const KINDS: [(u32, FrameKind); 11] = [
     (3, FrameKind::End),
     (4, FrameKind::RunOpen),
     (5, FrameKind::Close),
-    (6, FrameKind::Settle),
+    (6, FrameKind::Quiesce),
     (0x81, FrameKind::Ready),
     (0x82, FrameKind::Stdout),
     (0x83, FrameKind::Stderr),
     (0x84, FrameKind::Done),
-    (0x85, FrameKind::Settled),
+    (0x85, FrameKind::Quiesced),
 ];
 
 /// One frame.
@@ -102,8 +102,13 @@ impl Frame {
     /// See [`FrameError`].
     pub fn read(from: &mut impl Read) -> Result<Option<Frame>, FrameError> {
         let mut header = [0; HEADER];
-        if from.read(&mut header[..1])? == 0 {
-            return Ok(None);
+        loop {
+            match from.read(&mut header[..1]) {
+                Ok(0) => return Ok(None),
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         from.read_exact(&mut header[1..])?;
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
@@ -168,14 +173,25 @@ mod tests {
             prop_assert!(rest.is_empty());
         }
 
+        /// What is read from any bytes is what these bytes are the encoding of.
         #[test]
-        fn any_bytes_are_a_frame_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let _ = Frame::read(&mut bytes.as_slice());
+        fn bytes_are_a_frame_only_when_they_encode_one(
+            bytes in proptest::collection::vec(any::<u8>(), 0..100), code in 0..KINDS.len(), length in 0..4_u32
+        ) {
+            let mut framed = [&MAGIC.to_le_bytes()[..], &KINDS[code].0.to_le_bytes(), &[7; 8]].concat();
+            framed.extend(length.to_le_bytes());
+            framed.extend([0; 4]);
+            framed.extend(&bytes);
+            for bytes in [bytes, framed] {
+                if let Ok(Some(frame)) = Frame::read(&mut bytes.as_slice()) {
+                    prop_assert!(bytes.starts_with(&frame.encode()));
+                }
+            }
         }
     }
 
     #[test]
-    fn a_cut_frame_is_an_error_and_not_an_end() {
+    fn cut_frame_is_an_error_and_not_an_end() {
         let bytes = Frame { kind: FrameKind::Done, nonce: 1, payload: vec![1, 2, 3] }.encode();
         for cut in 1..bytes.len() {
             assert!(Frame::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");
@@ -183,8 +199,41 @@ mod tests {
         assert!(Frame::read(&mut &bytes[..0]).expect("an end").is_none());
     }
 
+    /// Every other read is interrupted by a signal.
+    struct Interrupted<'a>(&'a [u8], bool);
+
+    impl Read for Interrupted<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(buffer) }
+        }
+    }
+
     #[test]
-    fn the_header_is_that_of_protocol_h() {
+    fn interrupted_read_is_repeated() {
+        let frame = Frame { kind: FrameKind::Done, nonce: 1, payload: vec![1, 2, 3] };
+        let bytes = frame.encode();
+        let mut from = Interrupted(&bytes, false);
+        assert_eq!(Frame::read(&mut from).expect("valid"), Some(frame));
+        assert_eq!(Frame::read(&mut from).expect("an end"), None);
+    }
+
+    #[test]
+    fn malformed_frames_have_messages() {
+        let error = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = Frame { kind: FrameKind::Done, nonce: 1, payload: vec![1, 2, 3] }.encode();
+            change(&mut bytes);
+            Frame::read(&mut bytes.as_slice()).expect_err("malformed").to_string()
+        };
+        let not_protocol = |what: &str| format!("the agent's port carried {what}, which is not the protocol");
+        assert_eq!(error(&|b| b[0] = b'x'), not_protocol("[78, 54, 41, 31] where a frame begins"));
+        assert_eq!(error(&|b| b[4] = 0x99), not_protocol("a frame of the unknown type 0x99"));
+        assert_eq!(error(&|b| b[18] = 0x11), not_protocol("a frame of 1114115 bytes"));
+        assert_eq!(error(&|b| b.truncate(25)), "the agent's port failed: failed to fill whole buffer");
+    }
+
+    #[test]
+    fn header_is_that_of_protocol_h() {
         let text = include_str!("../../../../guests/agent/protocol.h");
         assert!(text.contains(&format!("#define FRAME_MAGIC 0x{MAGIC:08x}u")));
         assert!(text.contains(&format!("#define FRAME_HEADER {HEADER}\n")));

@@ -5,7 +5,7 @@ use camino::Utf8Path;
 use super::accel::Accel;
 use guest::{Guest, Quirk};
 
-/// The name of the agent's virtio-serial port, as `guests/agent/agent.h` has it.
+/// The name of the agent's virtio-serial port, as `guests/agent/init.c` has it.
 pub const AGENT_PORT: &str = "goldtrace.agent";
 
 /// What a guest is booted for.

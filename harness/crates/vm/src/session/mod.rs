@@ -1,0 +1,260 @@
+//! A conversation with the agent in a guest: requests, and their answers byte for byte.
+//!
+//! A [`Session`] has at most one request under way. Every frame that comes must belong to it and be where it may be;
+//! the counts at its end must be what has come. Whatever else the agent sends is a [`ProtocolError`], after which the
+//! guest is of no more use.
+//!
+//! This module knows a guest by its [`Port`] only: no process, no console, no case.
+
+mod error;
+mod pending;
+mod port;
+mod request;
+
+use std::time::{Duration, Instant};
+
+pub use error::{ProtocolError, SessionError};
+pub use pending::Pending;
+pub use port::Port;
+pub use request::{Answer, Request, StepEnd, Work};
+
+use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
+use crate::qemu::{GuestControl, Machine, StopReason};
+
+/// How much longer than the guest's own timeout the host waits: under TCG on a busy host, the guest's
+/// clock and ours drift apart, and its killing of a process group takes time too.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is waited for while the guest's interrupt handlers end.
+const QUIESCING: &str = "the guest's CPUs to finish their interrupt handlers";
+
+/// How long a guest may take to power off.
+const END_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A guest that did not get as far as the agent's greeting.
+pub struct OpenError<P = Machine> {
+    /// The machine, for its console.
+    pub machine: P,
+    /// What happened.
+    pub error: SessionError,
+}
+
+/// A conversation with a guest that is ready.
+pub struct Session<P = Machine> {
+    machine: P,
+    ready: Ready,
+    /// From the start of QEMU to the agent's greeting.
+    boot_time: Duration,
+}
+
+impl<P: Port> Session<P> {
+    /// Wait for the agent's greeting and check that it is the agent, the kernel and the CPUs that
+    /// were asked for.
+    ///
+    /// # Errors
+    /// When the guest does not get that far within `timeout`, or is another one. The machine comes
+    /// back with the error, for its console.
+    pub fn open(
+        mut machine: P,
+        release: &str,
+        cpus: u64,
+        timeout: Duration,
+    ) -> Result<Session<P>, Box<OpenError<P>>> {
+        let deadline = machine.started() + timeout;
+        let frame = match machine.frame("the agent's greeting", deadline, timeout) {
+            Ok(frame) => frame,
+            Err(stop) => return Err(Box::new(OpenError { machine, error: stop.into() })),
+        };
+        let boot_time = machine.started().elapsed();
+        match greeting(&frame, release, cpus) {
+            Ok(ready) => Ok(Session { machine, ready, boot_time }),
+            Err(error) => Err(Box::new(OpenError { machine, error: error.into() })),
+        }
+    }
+
+    /// What the agent said of its guest.
+    pub fn ready(&self) -> &Ready {
+        &self.ready
+    }
+
+    /// The time from the start of QEMU to the agent's greeting.
+    pub fn boot_time(&self) -> Duration {
+        self.boot_time
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &P {
+        &self.machine
+    }
+
+    /// Send a request and wait for its answer.
+    ///
+    /// # Errors
+    /// See [`SessionError`]. After one, the guest is of no more use.
+    pub fn request(&mut self, request: &Request) -> Result<Answer, SessionError> {
+        let pending = self.start(request)?;
+        self.finish(pending)
+    }
+
+    /// Send a request. Its answer has to be taken before the next one is sent.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn start(&mut self, request: &Request) -> Result<Pending, SessionError> {
+        let nonce = nonce();
+        let payload = request.payload();
+        if payload.len() > Frame::payload_max() {
+            return Err(SessionError::TooLarge { size: payload.len(), max: Frame::payload_max() });
+        }
+        let kind = match &request.work {
+            Work::Run(_) => FrameKind::Run,
+            Work::RunOpen(_) => FrameKind::RunOpen,
+            Work::Read(_) => FrameKind::Read,
+        };
+        self.machine.send(&Frame { kind, nonce, payload })?;
+        Ok(Pending::new(nonce, request.awaited(), request.timeout + GRACE, request.output_limit))
+    }
+
+    /// Wait for the end of an answer.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn finish(&mut self, mut pending: Pending) -> Result<Answer, SessionError> {
+        let deadline = pending.deadline;
+        while !self.gather(&mut pending, deadline)? {}
+        Ok(pending.answer)
+    }
+
+    /// Take what comes of an answer within `time`; whether that was its end.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn wait(&mut self, pending: &mut Pending, time: Duration) -> Result<bool, SessionError> {
+        let until = Instant::now() + time;
+        loop {
+            match self.gather(pending, until) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(SessionError::Stopped(StopReason::TimedOut { .. })) if until < pending.deadline => {
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Take the next frame of the answer, which has to come until `until`; whether it was the last.
+    fn gather(&mut self, pending: &mut Pending, until: Instant) -> Result<bool, SessionError> {
+        let frame = self.machine.frame(&pending.awaited, until, pending.timeout)?;
+        Ok(pending.add(frame)?)
+    }
+
+    /// End the standard input of a [`Work::RunOpen`]. When the script has ended already, nothing
+    /// happens.
+    ///
+    /// # Errors
+    /// When the port is closed.
+    pub fn close_input(&mut self, pending: &Pending) -> Result<(), SessionError> {
+        Ok(self.machine.send(&Frame { kind: FrameKind::Close, nonce: pending.nonce, payload: Vec::new() })?)
+    }
+
+    /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended; the
+    /// timebase after that, in ticks.
+    ///
+    /// # Errors
+    /// As [`Session::request`]; a guest whose processor has no timebase, which only powerpc has.
+    pub fn quiesce(&mut self) -> Result<u64, SessionError> {
+        let nonce = self.send_quiesce()?;
+        let frame = self.machine.frame(QUIESCING, Instant::now() + GRACE, GRACE)?;
+        Ok(quiesced(&frame, nonce)?)
+    }
+
+    /// The same while an answer is on its way; `None` when the answer has come to its end meanwhile.
+    ///
+    /// # Errors
+    /// As [`Session::quiesce`].
+    pub fn quiesce_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
+        let nonce = self.send_quiesce()?;
+        let mut ended = false;
+        loop {
+            let frame = self.machine.frame(QUIESCING, pending.deadline, pending.timeout)?;
+            if frame.kind == FrameKind::Quiesced {
+                let timebase = quiesced(&frame, nonce)?;
+                return Ok((!ended).then_some(timebase));
+            }
+            ended |= pending.add(frame)?;
+        }
+    }
+
+    fn send_quiesce(&mut self) -> Result<u64, SessionError> {
+        let nonce = nonce();
+        self.machine.send(&Frame { kind: FrameKind::Quiesce, nonce, payload: Vec::new() })?;
+        Ok(nonce)
+    }
+
+    /// Ask the guest to power off and wait for its end.
+    ///
+    /// # Errors
+    /// When it does not end by itself. The machine comes back either way, for its console.
+    pub fn end(mut self) -> (P, Result<(), SessionError>) {
+        let sent = self.machine.send(&Frame { kind: FrameKind::End, nonce: nonce(), payload: Vec::new() });
+        let ended = sent.and_then(|()| self.machine.wait_for_exit(END_TIMEOUT));
+        let result = match ended {
+            Ok(None) => Ok(()),
+            Ok(Some(frame)) => Err(ProtocolError::AfterEnd(frame.kind).into()),
+            Err(stop) => Err(stop.into()),
+        };
+        (self.machine, result)
+    }
+
+    /// The machine, with nothing said to the guest.
+    pub fn into_machine(self) -> P {
+        self.machine
+    }
+}
+
+impl Session<Machine> {
+    /// Access to the guest from the outside, when it shares its memory; once.
+    pub fn take_control(&mut self) -> Option<GuestControl> {
+        self.machine.take_control()
+    }
+}
+
+/// The greeting in a guest's first frame, when it is that of the agent, kernel and CPUs that were asked for.
+fn greeting(frame: &Frame, release: &str, cpus: u64) -> Result<Ready, ProtocolError> {
+    if frame.kind != FrameKind::Ready {
+        return Err(ProtocolError::NotAGreeting(frame.kind));
+    }
+    let ready = Ready::parse(&frame.payload)?;
+    if ready.version != PROTOCOL_VERSION {
+        return Err(ProtocolError::Version(ready.version));
+    }
+    if ready.release != release {
+        return Err(ProtocolError::Release { found: ready.release, expected: release.to_owned() });
+    }
+    if u64::from(ready.cpus) != cpus {
+        return Err(ProtocolError::Cpus { online: ready.cpus, expected: cpus });
+    }
+    Ok(ready)
+}
+
+/// The timebase in the answer to a request to quiesce.
+fn quiesced(frame: &Frame, nonce: u64) -> Result<u64, ProtocolError> {
+    if frame.kind != FrameKind::Quiesced {
+        return Err(ProtocolError::NotQuiesced(frame.kind));
+    }
+    if frame.nonce != nonce {
+        return Err(ProtocolError::UnknownRequest);
+    }
+    let timebase = frame.payload.as_slice().try_into().map(u64::from_le_bytes);
+    timebase.ok().filter(|timebase| *timebase != 0).ok_or(ProtocolError::NoTimebase)
+}
+
+/// A number that no guest program can guess in time: the hash of a random per-process key.
+fn nonce() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(Instant::now()) | 1
+}
+
+#[cfg(test)]
+mod tests;

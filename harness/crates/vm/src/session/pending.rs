@@ -1,0 +1,83 @@
+//! An answer that is on its way: its frames, checked one by one.
+
+use std::time::{Duration, Instant};
+
+use super::error::ProtocolError;
+use super::request::{Answer, StepEnd};
+use crate::{Frame, FrameKind};
+
+/// An answer that is on its way.
+#[derive(Debug)]
+pub struct Pending {
+    pub(super) nonce: u64,
+    /// What is waited for, for messages.
+    pub(super) awaited: String,
+    pub(super) timeout: Duration,
+    pub(super) deadline: Instant,
+    output_limit: usize,
+    /// Its last frame has come.
+    ended: bool,
+    pub(super) answer: Answer,
+}
+
+impl Pending {
+    pub(super) fn new(nonce: u64, awaited: String, timeout: Duration, output_limit: u32) -> Pending {
+        let answer = Answer {
+            end: StepEnd::Exited(0),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            elapsed: Duration::ZERO,
+        };
+        let (deadline, output_limit) = (Instant::now() + timeout, output_limit as usize);
+        Pending { nonce, awaited, timeout, deadline, output_limit, ended: false, answer }
+    }
+
+    /// What the guest has answered so far.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Add a frame to the answer; whether it was the last.
+    ///
+    /// # Errors
+    /// When it cannot be a part of this answer.
+    pub(super) fn add(&mut self, frame: Frame) -> Result<bool, ProtocolError> {
+        if frame.nonce != self.nonce || self.ended {
+            return Err(ProtocolError::UnknownRequest);
+        }
+        let answer = &mut self.answer;
+        match frame.kind {
+            FrameKind::Stdout => answer.stdout.extend(frame.payload),
+            FrameKind::Stderr => answer.stderr.extend(frame.payload),
+            FrameKind::Done => {
+                finish(answer, &frame.payload)?;
+                self.ended = true;
+                return Ok(true);
+            }
+            other => return Err(ProtocolError::InsideAnswer(other)),
+        }
+        if answer.stdout.len() + answer.stderr.len() > self.output_limit {
+            return Err(ProtocolError::TooMuchOutput(self.output_limit));
+        }
+        Ok(false)
+    }
+}
+
+fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
+    let payload: &[u8; 32] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
+    let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
+    let long = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().expect("eight bytes"));
+    let value = word(4);
+    answer.end = match word(0) {
+        0 => StepEnd::Exited(value),
+        1 => StepEnd::Signalled(value),
+        2 => StepEnd::TimedOut,
+        3 => StepEnd::Flooded,
+        4 => StepEnd::Errno(value),
+        other => return Err(ProtocolError::DoneKind(other)),
+    };
+    answer.elapsed = Duration::from_micros(long(24));
+    let received = (answer.stdout.len() as u64, answer.stderr.len() as u64);
+    let sent = (long(8), long(16));
+    if received == sent { Ok(()) } else { Err(ProtocolError::Counts { sent, received }) }
+}

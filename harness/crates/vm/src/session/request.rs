@@ -1,0 +1,134 @@
+//! What the agent is asked for, and what it answers.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// What a request does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Run a script with `sh -e`.
+    Run(String),
+    /// The same, with a standard input that stays open until [`Session::close_input`](super::Session::close_input).
+    RunOpen(String),
+    /// Read a file to its end.
+    Read(String),
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What to do.
+    pub work: Work,
+    /// The directory that relative paths start from.
+    pub cwd: String,
+    /// How long it may take, in the guest's time.
+    pub timeout: Duration,
+    /// How many bytes it may print, on both streams together.
+    pub output_limit: u32,
+}
+
+impl Request {
+    /// The payload of its frame, as guests/agent/protocol.h describes it.
+    pub(super) fn payload(&self) -> Vec<u8> {
+        let body = match &self.work {
+            Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
+        };
+        let ms = u32::try_from(self.timeout.as_millis()).unwrap_or(u32::MAX);
+        let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
+        let mut bytes = Vec::new();
+        bytes.extend(ms.to_le_bytes());
+        bytes.extend(self.output_limit.to_le_bytes());
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(self.cwd.as_bytes());
+        bytes.extend(body.as_bytes());
+        bytes
+    }
+
+    /// What is waited for, for messages.
+    pub(super) fn awaited(&self) -> String {
+        match &self.work {
+            Work::Run(script) | Work::RunOpen(script) => format!("the end of `{}`", first_line(script)),
+            Work::Read(path) => format!("the content of {path}"),
+        }
+    }
+}
+
+fn first_line(script: &str) -> &str {
+    script.lines().find(|line| !line.trim().is_empty()).unwrap_or_default()
+}
+
+/// How a request ended in the guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepEnd {
+    /// The script exited with this status; a file that was read counts as 0.
+    Exited(u32),
+    /// The script was killed by this signal.
+    Signalled(u32),
+    /// It reached its timeout and was killed.
+    TimedOut,
+    /// It reached its output limit and was killed.
+    Flooded,
+    /// It could not be started, opened or read: errno.
+    Errno(u32),
+}
+
+impl fmt::Display for StepEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StepEnd::Exited(status) => write!(f, "exit status {status}"),
+            StepEnd::Signalled(signal) => write!(f, "killed by signal {signal}"),
+            StepEnd::TimedOut => write!(f, "timed out and was killed"),
+            StepEnd::Flooded => write!(f, "printed more than its output limit and was killed"),
+            StepEnd::Errno(errno) => {
+                write!(f, "{}", io::Error::from_raw_os_error(i32::try_from(*errno).unwrap_or(0)))
+            }
+        }
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// How it ended.
+    pub end: StepEnd,
+    /// Its standard output, or the file's content.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: Vec<u8>,
+    /// How long it took, in the guest's time.
+    pub elapsed: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payload_is_as_protocol_h_says() {
+        let request = Request {
+            work: Work::Read("f".to_owned()),
+            cwd: "/d".to_owned(),
+            timeout: Duration::from_secs(1),
+            output_limit: 5,
+        };
+        assert_eq!(request.payload(), b"\xe8\x03\0\0\x05\0\0\0\x02\0\0\0/df");
+        assert_eq!(request.awaited(), "the content of f");
+        let script = Request { work: Work::Run("\n  \n a\nb".to_owned()), ..request };
+        assert_eq!(script.awaited(), "the end of ` a`");
+    }
+
+    #[test]
+    fn ends_have_words() {
+        let words = [
+            (StepEnd::Exited(3), "exit status 3"),
+            (StepEnd::Signalled(9), "killed by signal 9"),
+            (StepEnd::TimedOut, "timed out and was killed"),
+            (StepEnd::Flooded, "printed more than its output limit and was killed"),
+            (StepEnd::Errno(2), "No such file or directory (os error 2)"),
+        ];
+        for (end, expected) in words {
+            assert_eq!(end.to_string(), expected);
+        }
+    }
+}
