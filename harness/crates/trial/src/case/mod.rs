@@ -19,4 +19,4 @@ pub use draft::{DraftModule, draft, relative};
 pub use excuse::{Excuse, explains};
 pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
 pub use model::{Action, Capture, CapturePart, Case, CaseId, Requires, Step};
-pub use splat::{ExpectedSplat, SplatKind};
+pub use splat::ExpectedSplat;

@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use golden::{Condition, Facts};
+use vm::SplatKind;
 
 /// A known bug on which the kernel reports on its console: the trial fails with it, and that is expected.
 #[derive(Debug, Clone)]
@@ -21,23 +22,6 @@ pub struct ExpectedSplat {
     pub condition: Option<Condition>,
     /// What is wrong, and since when.
     pub reason: String,
-}
-
-/// What kind of report the kernel prints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SplatKind {
-    /// It panics.
-    Panic,
-    /// An exception in the kernel, on which it panics.
-    Oops,
-    /// `WARN()` and its kind, after which it goes on.
-    Warning,
-}
-
-impl SplatKind {
-    /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, SplatKind); 3] =
-        [("panic", SplatKind::Panic), ("oops", SplatKind::Oops), ("warning", SplatKind::Warning)];
 }
 
 impl ExpectedSplat {

@@ -2,41 +2,30 @@
 
 use vm::Splat;
 
-use crate::case::{ExpectedSplat, SplatKind};
+use crate::case::ExpectedSplat;
 
-/// Whether `splats`, on this console, are the expected one and no others. A warning names its function in its
-/// own line; a panic comes after many lines.
-pub(super) fn is_expected(expected: &ExpectedSplat, splats: &[Splat], console: &str) -> bool {
-    match expected.kind {
-        SplatKind::Warning => {
-            !splats.is_empty()
-                && splats
-                    .iter()
-                    .all(|c| !c.fatal && c.line.starts_with("WARNING: ") && is_named_in(expected, &c.line))
-        }
-        SplatKind::Panic | SplatKind::Oops => {
-            splats.iter().any(|splat| splat.fatal) && is_named_in(expected, console)
-        }
-    }
-}
-
-/// Whether a text of the kernel names its function.
-fn is_named_in(expected: &ExpectedSplat, text: &str) -> bool {
-    expected.symbol.as_ref().is_none_or(|symbol| {
-        // `symbol+0x10/0x80`, with no other letter of a name before it.
-        let found = format!("{symbol}+0x");
-        text.match_indices(&found)
-            .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.'))
-    })
+/// Whether the expected splat is the only one: of its kind, in its function.
+pub(super) fn is_expected(expected: &ExpectedSplat, splats: &[Splat]) -> bool {
+    let [splat] = splats else { return false };
+    let names_function = |symbol: &String| splat.function.as_ref() == Some(symbol);
+    splat.kind == expected.kind && expected.symbol.as_ref().is_none_or(names_function)
 }
 
 #[cfg(test)]
 mod tests {
+    use vm::SplatKind;
+
     use super::*;
 
-    fn expected(kind: SplatKind, symbol: Option<&str>) -> ExpectedSplat {
+    const OOPS: &str = "BUG: Kernel NULL pointer dereference on write at 0x00000004\n\
+                        Oops: Kernel access of bad area, sig: 11 [#1]\n\
+                        NIP [c00000000012f070] vpa_dtl_event_add+0x70/0x178\n\
+                        ---[ end trace 0000000000000000 ]---\nKernel panic - not syncing: Fatal exception\n";
+    const WARNING: &str = "WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1\n";
+
+    fn is(kind: SplatKind, symbol: Option<&str>, console: &str) -> bool {
         let symbol = symbol.map(str::to_owned);
-        ExpectedSplat {
+        let expected = ExpectedSplat {
             file: "case.yaml".into(),
             line: 1,
             kind,
@@ -44,30 +33,35 @@ mod tests {
             step: None,
             condition: None,
             reason: String::new(),
-        }
+        };
+        is_expected(&expected, &Splat::scan(console.as_bytes()))
     }
 
     #[test]
     fn oops_is_identified_by_its_function() {
-        let console = "[    1.0] NIP [c00000000012f070] vpa_dtl_event_add+0x70/0x178";
-        let splats = [Splat { line: "Kernel panic - not syncing: x".to_owned(), fatal: true }];
-        let is = |symbol| is_expected(&expected(SplatKind::Oops, symbol), &splats, console);
-        assert!(is(None));
-        assert!(is(Some("vpa_dtl_event_add")));
-        assert!(!is(Some("event_add")));
-        assert!(!is(Some("vpa_dtl_event_del")));
-        assert!(!is_expected(&expected(SplatKind::Panic, None), &[], console));
+        let oops = |symbol| is(SplatKind::Oops, symbol, OOPS);
+        assert!(oops(None));
+        assert!(oops(Some("vpa_dtl_event_add")));
+        assert!(!oops(Some("event_add")));
+        assert!(!oops(Some("vpa_dtl_event_del")));
+        // A function that is in the console, but in another report or none.
+        assert!(!is(SplatKind::Oops, Some("g"), &format!("g+0x1/0x2\n{OOPS}")));
     }
 
     #[test]
-    fn warning_is_expected_without_other_splats() {
-        let line = |line: &str, fatal| Splat { line: line.to_owned(), fatal };
-        let warning = line("WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1", false);
-        let is = |splats: &[Splat]| is_expected(&expected(SplatKind::Warning, Some("f")), splats, "");
-        assert!(is(std::slice::from_ref(&warning)));
-        assert!(!is(&[]));
-        assert!(!is(&[warning.clone(), line("WARNING: kernel/x.c:2 at g+0x1/0x2, CPU#1: sh/1", false)]));
-        assert!(!is(&[warning.clone(), line("BUG: f+0x1/0x2", false)]));
-        assert!(!is(&[warning, line("Kernel panic - not syncing: f+0x1/0x2", true)]));
+    fn splat_of_another_kind_is_not_the_expected_one() {
+        assert!(!is(SplatKind::Panic, None, OOPS));
+        assert!(!is(SplatKind::Oops, None, "Kernel panic - not syncing: x\n"));
+        assert!(!is(SplatKind::Warning, Some("f"), &WARNING.replace("WARNING", "BUG: KASAN")));
+        assert!(!is(SplatKind::Panic, None, ""));
+    }
+
+    #[test]
+    fn second_splat_is_not_expected() {
+        assert!(is(SplatKind::Warning, Some("f"), WARNING));
+        for other in [WARNING, "BUG: f+0x1/0x2\n", "Kernel panic - not syncing: f+0x1/0x2\n"] {
+            assert!(!is(SplatKind::Warning, Some("f"), &format!("{WARNING}{other}")), "{other}");
+            assert!(!is(SplatKind::Oops, None, &format!("{other}{OOPS}")), "{other}");
+        }
     }
 }

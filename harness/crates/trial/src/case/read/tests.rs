@@ -7,7 +7,7 @@ use formats::Format;
 
 use super::*;
 use crate::case::model::Action;
-use crate::case::splat::SplatKind;
+use vm::SplatKind;
 
 /// Read a case whose goldens are all there and empty but for those named `absent` and `broken`.
 fn read(text: &str) -> (Option<Case>, String) {

@@ -2,13 +2,14 @@
 
 use camino::Utf8Path;
 use golden::Condition;
+use vm::SplatKind;
 use yaml::{Node, Reader};
 
 use super::excuse::excuse;
 use crate::case::excuse::Excuse;
 use crate::case::model::Step;
 use crate::case::renamed;
-use crate::case::splat::{ExpectedSplat, SplatKind};
+use crate::case::splat::ExpectedSplat;
 
 /// The entries of `xfail:`.
 #[derive(Default)]
