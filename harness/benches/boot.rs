@@ -72,7 +72,7 @@ fn boot(lab: &PreparedGuests, guest: &guest::Guest, spec: &RootfsSpec) -> Result
         .map_err(|e| Stop::Infrastructure(e.into()))?;
     let session =
         Session::open(machine, &bench.image.kernel.release, guest.cpus, LIMIT).map_err(|failed| {
-            Stop::Infrastructure(anyhow::anyhow!("{}\n{}", failed.error, failed.machine.stderr()))
+            Stop::Infrastructure(anyhow::anyhow!("{}\n{}", failed.error, failed.machine.stderr().unwrap_or_default()))
         })?;
     let time = session.boot_time();
     let (_, ended) = session.end();
@@ -93,7 +93,7 @@ fn bare_start(lab: &PreparedGuests, guest: &guest::Guest) -> Result<Duration, St
             Some(MachineEvent::Exited(_)) | None => {
                 return Err(Stop::Infrastructure(anyhow::anyhow!(
                     "QEMU did not greet\n{}",
-                    machine.stderr()
+                    machine.stderr().unwrap_or_default()
                 )));
             }
             Some(_) => {}

@@ -17,8 +17,7 @@ use vm::qemu::{Accel, AccelChoice, WantedAccel};
 pub(super) struct Doctor {}
 
 /// Programs that builds need, each with its package.
-const TOOLS: [(&str, &str); 14] = [
-    ("setpriv", "util-linux"),
+const TOOLS: [(&str, &str); 13] = [
     ("apt-get", "apt"),
     ("dpkg-deb", "dpkg"),
     ("tar", "tar"),

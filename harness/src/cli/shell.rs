@@ -15,6 +15,7 @@ use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
 use trial::Needs;
 use trial::case::{Case, MissingGolden};
+use vm::process::pipe;
 use vm::qemu::{Console, Machine, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
@@ -125,11 +126,6 @@ fn wait(
             return Ok(None);
         }
     }
-}
-
-fn pipe() -> io::Result<(File, File)> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-    Ok((read.into(), write.into()))
 }
 
 fn pass_input(mut to_guest: File, terminal: bool, escape: &std::sync::mpsc::Sender<()>) {

@@ -25,7 +25,7 @@ pub(super) fn capture_failure(golden: &str, capture: &str, format: Format) -> Fa
 }
 
 pub(super) fn splat(line: &str) -> Failure {
-    let complaint = Splat { line: line.to_owned(), fatal: false };
+    let complaint = Splat::scan(line.as_bytes()).remove(0);
     Failure::Kernel { complaint, others: 0, step: None, console: "last/console.log".into() }
 }
 

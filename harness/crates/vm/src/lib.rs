@@ -16,5 +16,7 @@ mod session;
 mod splat;
 
 pub use protocol::{Frame, FrameError, FrameKind, PROTOCOL_VERSION, Ready};
-pub use session::{Answer, OpenError, Pending, Request, Session, SessionError, StepEnd, Work};
-pub use splat::{Splat, SplatScanner};
+pub use session::{
+    Answer, OpenError, Pending, Port, ProtocolError, Request, Session, SessionError, StepEnd, Work,
+};
+pub use splat::{Splat, SplatKind, SplatScanner};

@@ -1,7 +1,11 @@
 //! Why a trial did not get to its end.
 
 use vm::SessionError;
+use vm::process::last_lines;
 use vm::qemu::StopReason;
+
+/// How many lines of its standard error a step's message shows.
+const LINES: usize = 10;
 
 /// Why a trial did not get to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +33,6 @@ impl From<SessionError> for Abort {
 /// The last lines of a step's standard error, for a message.
 pub(super) fn excerpt(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(10)..];
-    last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
+    let last = last_lines(&text, LINES).lines();
+    last.map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
 }

@@ -112,11 +112,19 @@ pub fn execute(
     Ok(transcript)
 }
 
+/// The console is judged, so it has to be complete.
 fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
-    machine.finish();
-    transcript.complaints = machine.splats().to_vec();
-    transcript.console = machine.console();
-    transcript.stderr = machine.stderr();
+    let finished = machine.finish();
+    transcript.complaints = machine.splats();
+    let console = machine.console().map(|text| transcript.console = text);
+    let stderr = machine.stderr().map(|text| transcript.stderr = text);
+    let failed = finished.err().map(|error| error.to_string()).or_else(|| {
+        let error = console.and(stderr).err()?;
+        Some(format!("failed to read the guest's console or QEMU's standard error: {error}"))
+    });
+    if let (Some(error), None) = (failed, &transcript.abort) {
+        transcript.abort = Some(Abort::Machine(error));
+    }
 }
 
 /// What is at hand besides the agent.

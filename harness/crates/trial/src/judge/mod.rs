@@ -4,7 +4,7 @@ mod outcome;
 mod splat;
 
 use crate::artefacts::TrialDir;
-use crate::case::{Action, Capture, CapturePart, Case, Excuse, SplatKind, explains};
+use crate::case::{Action, Capture, CapturePart, Case, Excuse, explains};
 use crate::execute::{Abort, Transcript};
 use formats::Violation;
 use golden::{Bindings, Facts, Seen, compare, split_lines};
@@ -13,6 +13,7 @@ pub use outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
 };
 use splat::is_expected;
+use vm::process::last_lines;
 
 /// How many of the console's last lines an error shows.
 const TAIL_LINES: usize = 50;
@@ -30,7 +31,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
     };
     if let Some(expected) = case.expected_splats.iter().find(|expected| expected.applies(facts)) {
         let excused = vec![excused(case, expected.line, &expected.reason)];
-        let is_it = is_expected(expected, &transcript.complaints, &transcript.console);
+        let is_it = is_expected(expected, &transcript.complaints);
         // After a warning the guest goes on, and what it does then counts.
         let goes_on = transcript.abort.is_none();
         return match kernel {
@@ -38,7 +39,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
                 Outcome::Xpass { excuses: excused, failures: captures(case, facts, transcript, dir).failures }
             }
             Some(_) if is_it && goes_on => captures(case, facts, transcript, dir).outcome(excused),
-            Some(_) if is_it && expected.kind != SplatKind::Warning => Outcome::Xfail(excused),
+            Some(_) if is_it && transcript.complaints[0].fatal => Outcome::Xfail(excused),
             Some(failure) => Outcome::Fail(vec![failure]),
         };
     }
@@ -89,13 +90,12 @@ fn stopped_at(case: &Case, transcript: &Transcript) -> Option<StepPlace> {
 }
 
 fn error(case: &Case, transcript: &Transcript, dir: &TrialDir, what: String) -> Outcome {
-    let lines: Vec<&str> = transcript.console.lines().collect();
     Outcome::Error(Box::new(TrialError {
         what,
         step: stopped_at(case, transcript),
         command: transcript.command.clone(),
         stderr: transcript.stderr.clone(),
-        console: lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"),
+        console: last_lines(&transcript.console, TAIL_LINES).to_owned(),
         dir: dir.dir.clone(),
     }))
 }
@@ -229,8 +229,7 @@ mod tests {
     use crate::execute::StepRecord;
     use formats::Format;
     use golden::Golden;
-    use vm::Splat;
-    use vm::{Answer, StepEnd};
+    use vm::{Answer, Splat, SplatKind, StepEnd};
 
     fn case() -> Case {
         let golden = Golden::parse(Utf8Path::new("out.golden"), b"#@ golden v1\nright\n").expect("valid");
@@ -278,9 +277,12 @@ mod tests {
         }
     }
 
-    fn complaint(fatal: bool) -> Splat {
-        Splat { line: "WARNING: x".to_owned(), fatal }
+    fn splats(console: &str) -> Vec<Splat> {
+        Splat::scan(console.as_bytes())
     }
+
+    const WARNING: &str = "WARNING: x";
+    const PANIC: &str = "Kernel panic - not syncing: x\n f+0x1/0x2\n";
 
     fn outcome(transcript: &Transcript) -> &'static str {
         outcome_of(&case(), transcript)
@@ -307,7 +309,7 @@ mod tests {
     fn a_pass_takes_the_right_text_a_clean_console_and_an_orderly_end() {
         assert_eq!(outcome(&transcript("right\n")), "pass");
         assert_eq!(outcome(&transcript("wrong\n")), "fail: capture");
-        let complained = Transcript { complaints: vec![complaint(false)], ..transcript("right\n") };
+        let complained = Transcript { complaints: splats(WARNING), ..transcript("right\n") };
         assert_eq!(outcome(&complained), "fail: kernel");
         let stuck = Transcript { abort: Some(Abort::Machine("no end".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&stuck), "error");
@@ -315,11 +317,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_the_kernels_failure_once_it_has_booted() {
-        let panic = Transcript {
-            abort: Some(Abort::Panic),
-            complaints: vec![complaint(true)],
-            ..Transcript::default()
-        };
+        let panic =
+            Transcript { abort: Some(Abort::Panic), complaints: splats(PANIC), ..Transcript::default() };
         assert_eq!(outcome(&panic), "error");
         assert_eq!(outcome(&Transcript { boot_time: Some(Duration::ZERO), ..panic }), "fail: kernel");
     }
@@ -328,7 +327,7 @@ mod tests {
     fn a_step_that_ends_otherwise_is_an_error_and_a_splat_explains_it() {
         let step = Transcript { abort: Some(Abort::Step("status 1".to_owned())), ..transcript("right\n") };
         assert_eq!(outcome(&step), "error");
-        assert_eq!(outcome(&Transcript { complaints: vec![complaint(false)], ..step }), "fail: kernel");
+        assert_eq!(outcome(&Transcript { complaints: splats(WARNING), ..step }), "fail: kernel");
     }
 
     fn excusing(lines: &[usize]) -> Case {
@@ -349,7 +348,7 @@ mod tests {
         assert_eq!(outcome_of(&case, &transcript("wrong\n")), "xfail");
         assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
         assert_eq!(outcome_of(&case, &transcript("wrong\nmore\n")), "fail: capture");
-        let complained = Transcript { complaints: vec![complaint(false)], ..transcript("wrong\n") };
+        let complained = Transcript { complaints: splats(WARNING), ..transcript("wrong\n") };
         assert_eq!(outcome_of(&case, &complained), "fail: kernel");
         let elsewhere = Case {
             xfail: vec![Excuse { when: "arch == x86_64".parse().ok(), ..excusing(&[2]).xfail.remove(0) }],
@@ -389,12 +388,11 @@ mod tests {
         let case = Case { expected_splats: vec![death], ..case() };
         let dead = |console: &str| Transcript {
             abort: Some(Abort::Panic),
-            complaints: vec![complaint(true)],
-            console: console.to_owned(),
+            complaints: splats(console),
             ..transcript("right\n")
         };
-        assert_eq!(outcome_of(&case, &dead("NIP f+0x1/0x2")), "xfail");
-        assert_eq!(outcome_of(&case, &dead("NIP g+0x1/0x2")), "fail: kernel");
+        assert_eq!(outcome_of(&case, &dead(PANIC)), "xfail");
+        assert_eq!(outcome_of(&case, &dead(&PANIC.replace(" f+", " g+"))), "fail: kernel");
         assert_eq!(outcome_of(&case, &transcript("right\n")), "xpass");
     }
 
@@ -412,10 +410,8 @@ mod tests {
             reason: "R".to_owned(),
         };
         let case = Case { expected_splats: vec![expected], ..case() };
-        let warned = |line: &str, capture: &str| Transcript {
-            complaints: vec![Splat { line: line.to_owned(), fatal: false }],
-            ..transcript(capture)
-        };
+        let warned =
+            |line: &str, capture: &str| Transcript { complaints: splats(line), ..transcript(capture) };
         let warning = "WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#0: sh/1";
         assert_eq!(outcome_of(&case, &warned(warning, "right\n")), "xfail");
         assert_eq!(outcome_of(&case, &warned(warning, "wrong\n")), "fail: capture");

@@ -296,7 +296,7 @@ fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let boot = boot(guest, Accel::Kvm, &kernel, plain, Mode::Agent);
     let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
-    opened
-        .map(drop)
-        .map_err(|failed| format!("{} {}", failed.error, failed.machine.stderr()).trim().to_owned())
+    opened.map(drop).map_err(|failed| {
+        format!("{} {}", failed.error, failed.machine.stderr().unwrap_or_default()).trim().to_owned()
+    })
 }

@@ -2,23 +2,39 @@
 
 use std::fs::File;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use duct::{Expression, Handle};
-use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
+};
 
 use super::interrupt;
 
-/// The group's leader: a shell that starts the real command and waits for it.
+/// The group's leader: a shell that starts the real command, waits for it, and kills the group when we end.
 ///
-/// `setpriv` asks the kernel to send the shell SIGTERM when the thread that started it ends, and
-/// the shell then kills its whole group. That covers a goldtrace that dies by SIGKILL, and children
-/// of the command too, which inherit no such request. The command keeps the caller's standard
+/// Its standard input is a pipe that nothing is ever written to and whose other end only we have: it ends when we do,
+/// however that happens, and a process of the group that waits for that end then kills the group. It is there before
+/// the command is, so no moment is unguarded, and it covers the command's children too. `$1` is the command's standard
 /// input: a shell gives a background command /dev/null otherwise.
-const GUARD: &str =
-    r#"trap 'trap "" TERM; kill -KILL 0' TERM; exec 3<&0; "$@" <&3 3<&- & exec 3<&-; wait "$!""#;
+const GUARD: &str = r#"
+exec 3<&0 0</dev/null
+{ read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
+watch=$!
+input=$1
+shift
+"$@" <"$input" 3<&- &
+exec 3<&-
+wait "$!"
+status=$?
+kill -KILL "$watch"
+exit "$status"
+"#;
 
 /// How the standard streams of a command are connected.
 #[derive(Debug, Default)]
@@ -31,63 +47,54 @@ pub struct Streams {
     pub stderr: Option<File>,
 }
 
-/// A running command and all its descendants. Dropping it kills them.
+/// A running command and all its descendants. Dropping it kills them, and so does the end of this process.
 ///
-/// The thread that starts a group must live as long as the group: the kernel ties the group's
-/// life to that thread.
+/// The leader's process id, which is the group's too, stays ours until then: the leader is not reaped before the last
+/// signal was sent.
 #[derive(Debug)]
 pub struct ProcessGroup {
-    handle: Handle,
+    child: Child,
     leader: Pid,
+    /// The guard opens it by its path under /proc/PID/fd.
+    _stdin: Option<File>,
+    /// The group is killed when this is closed.
+    life: Option<File>,
 }
 
 impl ProcessGroup {
-    /// Start `command`, whose program, arguments, environment changes and folder are used.
+    /// Start `command`, whose program, arguments, environment changes and working directory are used.
     ///
     /// # Errors
     /// When the guard cannot be started, or the user has interrupted. A program that does not
     /// exist ends the group at once, with status 127 and a message on its standard error.
-    pub fn start(command: &Command, output: Streams) -> io::Result<ProcessGroup> {
+    pub fn start(command: &Command, streams: Streams) -> io::Result<ProcessGroup> {
         interrupt::check()?;
-        let mut words = vec!["--pdeathsig".into(), "TERM".into(), "sh".into(), "-c".into(), GUARD.into()];
-        words.push("goldtrace-guard".into());
-        words.push(command.get_program().to_owned());
-        words.extend(command.get_args().map(ToOwned::to_owned));
-        let mut expression: Expression = duct::cmd("setpriv", words).unchecked();
+        let (guards, life) = pipe()?;
+        let input = match &streams.stdin {
+            Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
+            None => "/dev/null".to_owned(),
+        };
+        let mut guard = Command::new("sh");
+        guard
+            .args(["-c", GUARD, "goldtrace-guard", &input])
+            .arg(command.get_program())
+            .args(command.get_args());
         for (name, value) in command.get_envs() {
-            expression = match value {
-                Some(value) => expression.env(name, value),
-                None => expression.env_remove(name),
+            match value {
+                Some(value) => guard.env(name, value),
+                None => guard.env_remove(name),
             };
         }
         if let Some(dir) = command.get_current_dir() {
-            expression = expression.dir(dir);
+            guard.current_dir(dir);
         }
-        expression = match output.stdin {
-            Some(file) => expression.stdin_file(file),
-            None => expression.stdin_null(),
-        };
-        expression = match output.stdout {
-            Some(file) => expression.stdout_file(file),
-            None => expression.stdout_null(),
-        };
-        expression = match output.stderr {
-            Some(file) => expression.stderr_file(file),
-            None => expression.stderr_null(),
-        };
-        let handle = expression
-            .before_spawn(|command| {
-                std::os::unix::process::CommandExt::process_group(command, 0);
-                Ok(())
-            })
-            .start()
-            .map_err(|e| {
-                io::Error::new(e.kind(), format!("cannot start setpriv (package util-linux): {e}"))
-            })?;
-        let leader = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-        let leader = leader.ok_or_else(|| io::Error::other("the started process has no id"))?;
+        let stdio = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
+        guard.stdin(guards).stdout(stdio(streams.stdout)).stderr(stdio(streams.stderr)).process_group(0);
+        let child =
+            guard.spawn().map_err(|e| io::Error::new(e.kind(), format!("failed to start a shell: {e}")))?;
+        let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
         interrupt::register(leader);
-        Ok(ProcessGroup { handle, leader })
+        Ok(ProcessGroup { child, leader, _stdin: streams.stdin, life: Some(life) })
     }
 
     /// Start `command` with its standard output and standard error on two pipes.
@@ -97,30 +104,48 @@ impl ProcessGroup {
     pub fn start_piped(command: Command) -> io::Result<(ProcessGroup, File, File)> {
         let (out, out_end) = pipe()?;
         let (err, err_end) = pipe()?;
-        let output = Streams { stdin: None, stdout: Some(out_end), stderr: Some(err_end) };
-        let group = ProcessGroup::start(&command, output)?;
+        let streams = Streams { stdin: None, stdout: Some(out_end), stderr: Some(err_end) };
+        let group = ProcessGroup::start(&command, streams)?;
         Ok((group, out, err))
     }
 
     /// Wait for the command's end. A command ended by signal N has the status 128 + N, as in a shell.
     ///
     /// # Errors
-    /// When the system cannot say how the command ended.
+    /// When the system cannot determine how the command ended.
     pub fn wait(&self) -> io::Result<ExitStatus> {
-        Ok(self.handle.wait()?.status)
+        loop {
+            // The leader stays a zombie, so its id is not given to another process.
+            match waitid(WaitId::Pid(self.leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+                Ok(status) => return Ok(exit_status(status.as_ref())),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
-    /// Wait at most `limit`; `None` when the command still runs then.
+    /// Wait at most `timeout`; `None` when the command still runs then.
     ///
     /// # Errors
     /// As [`ProcessGroup::wait`].
-    pub fn wait_timeout(&self, limit: Duration) -> io::Result<Option<ExitStatus>> {
-        Ok(self.handle.wait_timeout(limit)?.map(|output| output.status))
+    pub fn wait_timeout(&self, timeout: Duration) -> io::Result<Option<ExitStatus>> {
+        let leader = pidfd_open(self.leader, PidfdFlags::empty())?;
+        let deadline = std::time::Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&leader, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return Ok(None),
+                Ok(_) => return self.wait().map(Some),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Kill every process of the group.
     pub fn kill(&self) {
-        // An error says that no process of the group is left.
+        // The group has a member until it is dropped, if only the leader that was not reaped.
         let _ = kill_process_group(self.leader, Signal::KILL);
     }
 }
@@ -128,20 +153,31 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
+        self.life = None;
+        // Only after this may the id be another process's.
         interrupt::forget(self.leader);
-        let _ = self.handle.wait();
+        let _ = self.child.wait();
     }
 }
 
+fn exit_status(status: Option<&WaitIdStatus>) -> ExitStatus {
+    let code = status.and_then(WaitIdStatus::exit_status).map(|code| code << 8);
+    let signal = status.and_then(WaitIdStatus::terminating_signal);
+    ExitStatus::from_raw(code.or(signal).unwrap_or_default())
+}
+
 /// A pipe whose ends are closed in children: its reading end, then its writing end.
-pub(super) fn pipe() -> io::Result<(File, File)> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+///
+/// # Errors
+/// When the system has no more.
+pub fn pipe() -> io::Result<(File, File)> {
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
     Ok((File::from(read), File::from(write)))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader, Read};
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::time::Instant;
 
     use super::*;
@@ -157,6 +193,7 @@ mod tests {
         !stat.is_empty() && !stat.contains(") Z ")
     }
 
+    #[track_caller]
     fn wait_for_end(pid: i32) {
         let start = Instant::now();
         while alive(pid) {
@@ -180,10 +217,28 @@ mod tests {
         err.read_to_string(&mut e).expect("readable");
         assert_eq!((o.as_str(), e.as_str()), ("out\n", "err\n"));
         assert_eq!(group.wait().expect("ended").code(), Some(7));
+        assert_eq!(group.wait_timeout(Duration::ZERO).expect("ended").and_then(|s| s.code()), Some(7));
     }
 
     #[test]
-    fn a_dropped_group_ends_with_its_grandchildren() {
+    fn signal_of_the_command_is_a_status_as_in_a_shell() {
+        let (group, _out, _err) = ProcessGroup::start_piped(sh("kill -TERM $$")).expect("starts");
+        assert_eq!(group.wait().expect("ended").code(), Some(128 + 15));
+        let (group, _out, _err) =
+            ProcessGroup::start_piped(Command::new("goldtrace-absent")).expect("starts");
+        assert_eq!(group.wait().expect("ended").code(), Some(127));
+    }
+
+    #[test]
+    fn running_command_has_no_status_until_it_is_killed() {
+        let (group, _out, _err) = ProcessGroup::start_piped(sh("sleep 60")).expect("starts");
+        assert_eq!(group.wait_timeout(Duration::from_millis(50)).expect("runs"), None);
+        group.kill();
+        assert_eq!(group.wait().expect("ended").signal(), Some(9));
+    }
+
+    #[test]
+    fn dropped_group_ends_with_its_grandchildren() {
         let (group, out, _err) =
             ProcessGroup::start_piped(sh("sh -c 'sleep 60 & echo $!; wait'; true")).expect("starts");
         let grandchild = first_pid(out);
@@ -193,21 +248,59 @@ mod tests {
     }
 
     #[test]
-    fn a_group_ends_with_the_thread_that_started_it() {
-        // A thread's end is to the kernel what a killed goldtrace is: no destructor runs.
-        let grandchild = std::thread::spawn(|| {
-            let (group, out, _err) =
-                ProcessGroup::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
-            std::mem::forget(group);
-            first_pid(out)
-        })
-        .join()
-        .expect("no panic");
+    fn group_ends_when_our_end_of_its_pipe_does() {
+        // To the guard, the end of this process is the end of the pipe, and nothing else is.
+        let (mut group, out, _err) =
+            ProcessGroup::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
+        let grandchild = first_pid(out);
+        group.life = None;
         wait_for_end(grandchild);
+        assert_eq!(group.wait().expect("ended").signal(), Some(9));
     }
 
     #[test]
-    fn a_panic_ends_the_group() {
+    fn group_outlives_the_thread_that_started_it() {
+        let (group, out) = std::thread::spawn(|| {
+            let (group, out, _err) =
+                ProcessGroup::start_piped(sh("echo $$; sleep 0.3; exit 7")).expect("starts");
+            (group, out)
+        })
+        .join()
+        .expect("no panic");
+        assert!(alive(first_pid(out)));
+        assert_eq!(group.wait().expect("ended").code(), Some(7));
+    }
+
+    #[test]
+    fn id_of_the_leader_is_kept_until_the_last_kill() {
+        let (group, _out, _err) = ProcessGroup::start_piped(sh("true")).expect("starts");
+        group.wait().expect("ended");
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", group.leader)).expect("still there");
+        assert!(stat.contains(") Z "), "{stat}");
+    }
+
+    #[test]
+    fn guard_leaves_no_process_after_the_command() {
+        let (group, _out, _err) = ProcessGroup::start_piped(sh("true")).expect("starts");
+        group.wait().expect("ended");
+        let members = || {
+            let of_group = |stat: &str| stat.rsplit(") ").next()?.split(' ').nth(2)?.parse::<i32>().ok();
+            let processes = std::fs::read_dir("/proc").expect("mounted").flatten();
+            processes
+                .filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok())
+                .filter(|stat| {
+                    of_group(stat) == Some(group.leader.as_raw_nonzero().get()) && !stat.contains(") Z ")
+                })
+                .count()
+        };
+        let start = Instant::now();
+        while members() > 0 {
+            assert!(start.elapsed() < Duration::from_secs(5), "{} processes are left", members());
+        }
+    }
+
+    #[test]
+    fn panic_ends_the_group() {
         let (send, receive) = std::sync::mpsc::channel();
         let outcome = std::thread::spawn(move || {
             let (_group, out, _err) =
@@ -224,9 +317,9 @@ mod tests {
     fn standard_input_reaches_the_command() {
         let (input, mut writer) = pipe().expect("a pipe");
         let (mut out, out_end) = pipe().expect("a pipe");
-        let output = Streams { stdin: Some(input), stdout: Some(out_end), stderr: None };
-        let _group = ProcessGroup::start(&Command::new("cat"), output).expect("starts");
-        std::io::Write::write_all(&mut writer, b"through").expect("written");
+        let streams = Streams { stdin: Some(input), stdout: Some(out_end), stderr: None };
+        let _group = ProcessGroup::start(&Command::new("cat"), streams).expect("starts");
+        writer.write_all(b"through").expect("written");
         drop(writer);
         let mut text = String::new();
         out.read_to_string(&mut text).expect("readable");

@@ -1,17 +1,25 @@
 //! Long commands whose whole output is kept in a log file.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::group::{ProcessGroup, Streams, pipe};
 use super::interrupt;
+use super::tail::{last_lines, tail_of_file};
 
 /// How many of a log's last lines a failure shows.
 const TAIL_LINES: usize = 25;
+/// How many of a log's last bytes these lines are looked for in.
+const TAIL_BYTES: u64 = 1 << 16;
+/// A line longer than this is passed on in parts, in bytes.
+const LINE_MAX: u64 = 1 << 16;
+/// How many lines wait to be written; then the command waits.
+const LINES_MAX: usize = 64;
 
 /// A command to run with its output logged.
 #[derive(Debug)]
@@ -27,25 +35,27 @@ pub struct LoggedCommand<'a> {
 /// Why a logged command did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoggedError {
-    /// It ended with a status other than 0.
+    /// Its exit status is not 0.
     #[error("failed to run `{command}`: {status}\nthe last lines of {log}:\n{tail}")]
     Failed {
         /// The command line.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
         /// The whole log.
         log: Utf8PathBuf,
         /// The log's last lines.
         tail: String,
     },
-    /// It took longer than its limit and was killed.
-    #[error("gave up on `{command}` after {} s\nthe last lines of {log}:\n{tail}", limit.as_secs())]
-    TooSlow {
+    /// It took longer than its timeout and was killed.
+    #[error(
+        "failed to run `{command}`: timed out after {:.1} s\nthe last lines of {log}:\n{tail}", timeout.as_secs_f64()
+    )]
+    TimedOut {
         /// The command line.
         command: String,
-        /// The limit.
-        limit: Duration,
+        /// The timeout.
+        timeout: Duration,
         /// The whole log.
         log: Utf8PathBuf,
         /// The log's last lines.
@@ -57,6 +67,7 @@ pub enum LoggedError {
         /// The command line.
         command: String,
         /// The cause.
+        #[source]
         error: io::Error,
     },
 }
@@ -69,66 +80,58 @@ pub fn run_logged(logged: LoggedCommand<'_>, mut on_line: impl FnMut(&str)) -> R
     let LoggedCommand { command, log, timeout } = logged;
     let shown = command.to_string();
     let fail = |error: io::Error| LoggedError::Io { command: shown.clone(), error };
-    let start = Instant::now();
+    let deadline = Instant::now() + timeout;
     let mut file = File::options().create(true).append(true).open(log).map_err(fail)?;
     writeln!(file, "$ {shown}").map_err(fail)?;
     let (out, end) = pipe().map_err(fail)?;
     let second = end.try_clone().map_err(fail)?;
-    let group = ProcessGroup::start(
-        &Command::from(command),
-        Streams { stdin: None, stdout: Some(end), stderr: Some(second) },
-    )
-    .map_err(fail)?;
+    let streams = Streams { stdin: None, stdout: Some(end), stderr: Some(second) };
+    let group = ProcessGroup::start(&Command::from(command), streams).map_err(fail)?;
 
-    let (lines, received) = std::sync::mpsc::channel::<Vec<u8>>();
-    std::thread::spawn(move || {
-        let mut out = BufReader::new(out);
-        loop {
-            let mut line = Vec::new();
-            match out.read_until(b'\n', &mut line) {
-                Ok(1..) => {
-                    if lines.send(line).is_err() {
-                        return;
-                    }
-                }
-                _ => return,
-            }
-        }
-    });
-    let deadline = start + timeout;
+    let (lines, received) = sync_channel(LINES_MAX);
+    std::thread::spawn(move || send_lines(out, &lines));
     loop {
-        match received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        // The clock is looked at first: there is always a line of a command that prints for ever.
+        let left = deadline.saturating_duration_since(Instant::now());
+        let line = if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { received.recv_timeout(left) };
+        match line {
             Ok(line) => {
                 file.write_all(&line).map_err(fail)?;
                 on_line(String::from_utf8_lossy(&line).trim_end());
             }
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                return Err(LoggedError::TooSlow {
-                    command: shown,
-                    limit: timeout,
-                    log: log.to_owned(),
-                    tail: tail(log),
-                });
+            Err(RecvTimeoutError::Timeout) => {
+                let tail = tail(log).map_err(fail)?;
+                return Err(LoggedError::TimedOut { command: shown, timeout, log: log.to_owned(), tail });
             }
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     let status = group.wait().map_err(fail)?;
     interrupt::check().map_err(fail)?;
     if status.success() {
-        Ok(())
-    } else {
-        Err(LoggedError::Failed { command: shown, status, log: log.to_owned(), tail: tail(log) })
+        return Ok(());
+    }
+    let tail = tail(log).map_err(fail)?;
+    Err(LoggedError::Failed { command: shown, status, log: log.to_owned(), tail })
+}
+
+/// Send each line with its end, a long one in parts, until nobody takes them.
+fn send_lines(out: File, lines: &SyncSender<Vec<u8>>) {
+    let mut out = BufReader::new(out);
+    loop {
+        let mut line = Vec::new();
+        match io::BufRead::read_until(&mut out.by_ref().take(LINE_MAX), b'\n', &mut line) {
+            Ok(1..) if lines.send(line).is_ok() => {}
+            _ => return,
+        }
     }
 }
 
-/// The last lines of a text file, indented for showing.
-pub fn tail(file: &Utf8Path) -> String {
-    let text = std::fs::read(file).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(TAIL_LINES);
-    lines[from..].iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+/// The last lines of a log, indented for showing.
+fn tail(log: &Utf8Path) -> io::Result<String> {
+    let text = tail_of_file(log, TAIL_BYTES)?;
+    let lines = last_lines(&text, TAIL_LINES).lines().map(|line| format!("    {line}"));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]
@@ -137,8 +140,8 @@ mod tests {
     use xshell::{Shell, cmd};
 
     fn run(script: &str, limit: Duration) -> (Result<(), LoggedError>, Vec<String>, String) {
-        let sh = Shell::new().expect("a folder");
-        let dir = tempfile::tempdir().expect("a folder");
+        let sh = Shell::new().expect("a directory");
+        let dir = tempfile::tempdir().expect("a directory");
         let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("log");
         let mut lines = Vec::new();
         let result = run_logged(
@@ -160,17 +163,37 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_shows_status_and_last_lines() {
+    fn failure_shows_status_and_last_lines() {
         let error = run("echo why; exit 3", Duration::from_secs(10)).0.expect_err("status 3").to_string();
         assert!(error.contains("exit status: 3") && error.contains("    why"), "{error}");
     }
 
     #[test]
-    fn a_command_that_hangs_is_given_up() {
+    fn command_that_hangs_times_out() {
         let start = Instant::now();
         let error =
             run("echo begun; sleep 60", Duration::from_millis(300)).0.expect_err("too slow").to_string();
-        assert!(error.starts_with("gave up on") && error.contains("begun"), "{error}");
+        assert!(error.contains("`: timed out after 0.3 s\n") && error.contains("    begun"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn command_that_floods_times_out() {
+        let start = Instant::now();
+        for flood in ["exec yes", "exec cat /dev/zero"] {
+            let error = run(flood, Duration::from_millis(100)).0.expect_err("endless");
+            assert!(matches!(error, LoggedError::TimedOut { .. }), "{error}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn log_that_cannot_be_written_is_an_error() {
+        let sh = Shell::new().expect("a directory");
+        let command = cmd!(sh, "sh -c true");
+        let log = Utf8Path::new("/nowhere/log");
+        let error = run_logged(LoggedCommand { command, log, timeout: Duration::from_secs(10) }, |_| ());
+        let error = error.expect_err("no directory").to_string();
+        assert!(error.starts_with("failed to run `sh -c true`: No such file or directory"), "{error}");
     }
 }

@@ -7,11 +7,18 @@
 
 mod accel;
 mod argv;
+mod console;
 mod control;
 mod machine;
 mod monitor;
+mod port;
+mod start;
+mod stop;
 
 pub use accel::{Accel, AccelChoice, WantedAccel};
 pub use argv::{AGENT_PORT, Boot, Mode, Shared, arguments};
+pub use console::{Console, ConsoleError};
 pub use control::GuestControl;
-pub use machine::{Console, Machine, MachineEvent, StartError, StopReason};
+pub use machine::{Machine, MachineEvent};
+pub use start::StartError;
+pub use stop::StopReason;
