@@ -9,7 +9,7 @@ use diagnostic::Diagnostic;
 use goldtrace::report::{Colour, Progress, RerunHint, describe, render_diagnostics};
 use guest::Project;
 use guest::{self, Guest, GuestName};
-use image::{Builder, Refresh, RootfsSpec, SourcesFile, Store};
+use image::{BuildOptions, Builder, RootfsSpec, SourcesFile, Store};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use trial::case::{self, Case, MissingGolden};
 use trial::{self, Needs, Outcome, PreparedGuests, RunDir, run_one};
@@ -26,7 +26,7 @@ struct Shared {
     /// comes.
     prepared: BTreeMap<(GuestName, RootfsSpec), OnceLock<Result<PreparedGuests, String>>>,
     dir: OnceLock<Result<RunDir, String>>,
-    progress: Progress,
+    progress: Arc<Progress>,
     /// Images are made one after the other: each make uses all CPUs.
     building: Mutex<()>,
 }
@@ -75,7 +75,7 @@ impl Shared {
             cases,
             prepared,
             dir: OnceLock::new(),
-            progress: Progress::to_stderr(),
+            progress: Arc::new(Progress::to_stderr()),
             building: Mutex::new(()),
         })
     }
@@ -105,23 +105,16 @@ impl Shared {
     fn prepare(&self, guest: &Guest, spec: &RootfsSpec) -> Result<PreparedGuests, String> {
         let _one = self.building.lock().map_err(|_| "an earlier build panicked")?;
         let store = Store::open_default().map_err(|e| e.to_string())?;
-        let builder = Builder::new(
-            &store,
-            &self.project,
-            &self.guests,
-            &self.sources,
-            Refresh::WhenOld,
-            Vec::new(),
-            &self.progress,
-        );
+        let options = BuildOptions::default();
+        let builder =
+            Builder::new(store, &self.project, &self.guests, &self.sources, options, self.progress.clone());
         let cases = self.cases.iter().filter(|case| case.runs_on(&guest.name));
         let trials: Vec<trial::Trial<'_>> = cases
             .filter(|case| trial::rootfs_spec(case) == *spec)
             .map(|case| trial::Trial { case, guest })
             .collect();
         let needs = Needs::of(&trials);
-        let prepared =
-            builder.and_then(|builder| PreparedGuests::prepare(&builder, &[guest], WantedAccel::Auto, needs));
+        let prepared = PreparedGuests::prepare(&Arc::new(builder), &[guest], WantedAccel::Auto, needs);
         prepared.map_err(|error| format!("guest {} cannot be made: {error}", guest.name))
     }
 }

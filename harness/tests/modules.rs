@@ -92,10 +92,11 @@ fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[
 }
 
 /// The kernel's sample module, built for a guest.
-fn sample(guest: &str) -> &'static BuiltModule {
+fn sample(guest: &str) -> BuiltModule {
     let ready = prepared().guest(&GuestName::new(guest));
-    let root = ready.image.rootfs(&RootfsSpec::default());
-    root.modules.iter().find(|module| module.name == "trace_events_sample").expect("built")
+    let rootfs = ready.image.rootfs(&RootfsSpec::default()).expect("made");
+    let found = rootfs.modules.iter().find(|module| module.name == "trace_events_sample");
+    found.expect("built").clone()
 }
 
 #[test]

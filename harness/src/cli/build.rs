@@ -39,7 +39,8 @@ impl Build {
                 let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
                 anstream::println!("  perf      {}{without}", perf.program());
             }
-            for (spec, Rootfs { initramfs, modules }) in image.all_rootfs() {
+            for (spec, rootfs) in image.made() {
+                let Rootfs { initramfs, modules } = rootfs.as_ref();
                 let perf = if spec.perf { " with perf" } else { "" };
                 let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
                 anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));

@@ -7,7 +7,7 @@ use super::status::Status;
 use crate::report::{Colour, render_diagnostics};
 use diagnostic::Diagnostic;
 use guest::NoProject;
-use image::ImageError;
+use image::{ErrorKind, ImageError};
 use trial::NoMatch;
 use vm::process::interrupt;
 
@@ -93,8 +93,17 @@ impl CommandError {
             | CommandError::File { .. }
             | CommandError::Io(_) => Status::Infrastructure,
             CommandError::Plot(_) => Status::WrongInput,
-            CommandError::Image(ImageError::IncompatibleModule { .. }) => Status::WrongInput,
-            CommandError::Image(_) => Status::Infrastructure,
+            CommandError::Image(error) => match error.kind() {
+                ErrorKind::PatchDoesNotApply
+                | ErrorKind::InvalidConfig
+                | ErrorKind::InvalidInput
+                | ErrorKind::IncompatibleModule => Status::WrongInput,
+                ErrorKind::DoesNotCompile => Status::DoesNotCompile,
+                ErrorKind::MissingProgram | ErrorKind::Download | ErrorKind::Io | ErrorKind::Host => {
+                    Status::Infrastructure
+                }
+                ErrorKind::Interrupted => Status::Interrupted,
+            },
         }
     }
 

@@ -94,8 +94,8 @@ impl NewModule {
         let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
         let prepared =
             self.images.prepare(project, &inputs, &guests[..1], Refresh::WhenOld, Needs::rootfs(&spec))?;
-        let root = prepared.guest(&guests[0].name).image.rootfs(&spec);
-        let own = prepared.guest(&guests[0].name).image.rootfs(&RootfsSpec::default());
+        let root = prepared.guest(&guests[0].name).image.rootfs(&spec)?;
+        let own = prepared.guest(&guests[0].name).image.rootfs(&RootfsSpec::default())?;
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);
         root.modules.iter().filter(is_new).map(drafted).collect()
     }

@@ -1,5 +1,7 @@
 //! Options that several commands share, and what follows from them.
 
+use std::sync::Arc;
+
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
@@ -8,7 +10,7 @@ use crate::report::Progress;
 use diagnostic::Diagnostic;
 use guest::Project;
 use guest::{self, Guest, GuestName};
-use image::{Builder, Patch, Refresh, SourcesFile, Store};
+use image::{BuildOptions, Builder, Patch, Refresh, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
 use trial::{Needs, PreparedGuests};
@@ -162,12 +164,11 @@ impl Images {
         refresh: Refresh,
         needs: Needs<'_>,
     ) -> Result<PreparedGuests, CommandError> {
-        let patches = self.patches()?;
-        let progress = Progress::to_stderr();
+        let options = BuildOptions { refresh, patches: self.patches()? };
+        let progress = Arc::new(Progress::to_stderr());
         let store = Store::open_default()?;
-        let builder =
-            Builder::new(&store, project, &inputs.guests, &inputs.sources, refresh, patches, &progress)?;
-        Ok(PreparedGuests::prepare(&builder, guests, self.accel.into(), needs)?)
+        let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
+        Ok(PreparedGuests::prepare(&Arc::new(builder), guests, self.accel.into(), needs)?)
     }
 
     /// The words that give these options again.

@@ -3,13 +3,13 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use goldtrace::report::{Colour, RerunHint, describe, headline};
 use guest::Project;
 use guest::{self, GuestName};
-use image::{Builder, Refresh, Silent, SourcesFile, Store};
+use image::{BuildOptions, Builder, Silent, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
 use trial::{Needs, PreparedGuests, RunDir, TrialPlan, TrialResult, run_one};
 use vm::qemu::WantedAccel;
@@ -30,8 +30,8 @@ pub fn prepare(perf: Needs<'_>) -> PreparedGuests {
     let guests = guest::load_all(&project).expect("valid guests");
     let sources = SourcesFile::load(&project).expect("valid sources");
     let store = Store::open_default().expect("a cache");
-    let builder = Builder::new(&store, &project, &guests, &sources, Refresh::WhenOld, Vec::new(), &Silent)
-        .expect("sources");
+    let builder = Builder::new(store, &project, &guests, &sources, BuildOptions::default(), Arc::new(Silent));
+    let builder = Arc::new(builder);
     PreparedGuests::prepare(&builder, &guests.iter().collect::<Vec<_>>(), WantedAccel::Tcg, perf)
         .expect("images")
 }

@@ -1,11 +1,15 @@
-//! Everything that one guest boots, made in the right order.
+//! Everything that guests boot, made when it is first asked for.
+//!
+//! One thing is made at a time, as each make uses all CPUs; what has been made stays in the cache.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use camino::Utf8PathBuf;
+use guest::{Guest, ModuleSource, Project};
 
-use crate::debian::apt::{Candidate, Deb};
-use crate::debian::sources::{Refresh, Sources, SourcesFile};
+use crate::context::BuildContext;
+use crate::debian::{Refresh, Sources, SourcesFile};
 use crate::error::ImageError;
 use crate::kernel::{self, BuiltKernel};
 use crate::modules::{self, BuiltModule};
@@ -14,22 +18,24 @@ use crate::progress::ProgressSink;
 use crate::rootfs::initramfs::{self, Contents};
 use crate::rootfs::programs;
 use crate::source::Patch;
-use crate::store::{Product, Store};
-use guest::Project;
-use guest::{Guest, ModuleSource};
+use crate::store::Store;
 
-/// A bootable guest.
+/// What a user can choose about builds.
 #[derive(Debug, Clone)]
-pub struct GuestImage {
-    /// The kernel.
-    pub kernel: BuiltKernel,
-    /// perf, when something that boots needs it.
-    pub perf: Option<Perf>,
-    /// What it boots with the kernel.
-    all_rootfs: BTreeMap<RootfsSpec, Rootfs>,
+pub struct BuildOptions {
+    /// Whether the mirror is asked for newer packages.
+    pub refresh: Refresh,
+    /// Changes to the kernel's source, in order.
+    pub patches: Vec<Patch>,
 }
 
-/// What a guest has besides its kernel, the agent, busybox and its own modules.
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions { refresh: Refresh::WhenOld, patches: Vec::new() }
+    }
+}
+
+/// What a guest's initramfs has besides the agent, busybox and the guest's own modules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RootfsSpec {
     /// perf, which costs a little at each boot.
@@ -47,147 +53,180 @@ pub struct Rootfs {
     pub modules: Vec<BuiltModule>,
 }
 
-impl GuestImage {
-    /// The root file system with this content.
-    ///
-    /// # Panics
-    /// When the image was not made with it: planning and preparing disagree.
-    pub fn rootfs(&self, spec: &RootfsSpec) -> &Rootfs {
-        self.all_rootfs.get(spec).unwrap_or_else(|| panic!("the image was not made for {spec:?}"))
-    }
-
-    /// All of them.
-    pub fn all_rootfs(&self) -> impl Iterator<Item = (&RootfsSpec, &Rootfs)> {
-        self.all_rootfs.iter()
-    }
-}
-
-/// Makes images.
-pub struct Builder<'a> {
-    store: &'a Store,
-    project: &'a Project,
-    progress: &'a dyn ProgressSink,
-    sources: Sources,
+/// Makes kernels, perf and root file systems, each when it is first asked for.
+pub struct Builder {
+    store: Store,
+    project: Project,
     archs: Vec<String>,
-    patches: Vec<Patch>,
+    file: SourcesFile,
+    options: BuildOptions,
+    progress: Arc<dyn ProgressSink>,
+    sources: OnceLock<Sources>,
+    /// Held while something is made.
+    making: Mutex<()>,
 }
 
-impl<'a> Builder<'a> {
+impl Builder {
     /// A builder for `guests`, all of the project's: the package versions are found for all of
     /// them together, so that they never run different kernels.
-    ///
-    /// # Errors
-    /// When the package versions cannot be found.
     pub fn new(
-        store: &'a Store,
-        project: &'a Project,
+        store: Store,
+        project: &Project,
         guests: &[Guest],
         file: &SourcesFile,
-        refresh: Refresh,
-        patches: Vec<Patch>,
-        progress: &'a dyn ProgressSink,
-    ) -> Result<Builder<'a>, ImageError> {
+        options: BuildOptions,
+        progress: Arc<dyn ProgressSink>,
+    ) -> Builder {
         let mut archs: Vec<String> = guests.iter().map(|guest| guest.debian_arch.clone()).collect();
         archs.push(perf::HOST_DEBIAN_ARCH.to_owned());
         archs.sort();
         archs.dedup();
-        let sources = Sources::resolve(store, file, &archs, refresh, progress)?;
-        Ok(Builder { store, project, progress, sources, archs, patches })
+        Builder {
+            store,
+            project: project.clone(),
+            archs,
+            file: file.clone(),
+            options,
+            progress,
+            sources: OnceLock::new(),
+            making: Mutex::new(()),
+        }
     }
 
-    /// The packages in use.
-    pub fn sources(&self) -> &Sources {
-        &self.sources
-    }
-
-    /// The image of a guest, from the cache or built, with nothing in it but its own modules.
+    /// The kernel of a guest, from the cache or built.
     ///
     /// # Errors
-    /// What went wrong, with the end of the log.
-    pub fn image(&self, guest: &Guest) -> Result<GuestImage, ImageError> {
-        let source = self.deb(&self.sources.suite, &self.sources.kernel);
-        let kernel = kernel::build(self.store, self.project, guest, &source, &self.patches, self.progress)?;
-        let mut image = GuestImage { kernel, perf: None, all_rootfs: BTreeMap::new() };
-        self.add_rootfs(guest, &mut image, RootfsSpec::default())?;
-        Ok(image)
+    /// See [`ImageError`]: packages, patches, the configuration, the compiler.
+    pub fn kernel(&self, guest: &Guest) -> Result<BuiltKernel, ImageError> {
+        self.with_context(|context| kernel::build(context, guest))
     }
 
-    /// Make the image bootable with this content, from the cache or built.
+    /// The perf of a guest, from the cache or built.
     ///
     /// # Errors
-    /// What went wrong, with the end of the log.
-    pub fn add_rootfs(
-        &self,
-        guest: &Guest,
-        image: &mut GuestImage,
-        spec: RootfsSpec,
-    ) -> Result<(), ImageError> {
-        if image.all_rootfs.contains_key(&spec) {
-            return Ok(());
-        }
-        if spec.perf && image.perf.is_none() {
-            image.perf = Some(self.perf(&PerfTarget::guest(guest)?)?);
-        }
-        let own = self.modules(guest, &image.kernel, &guest.modules)?;
-        let further = self.modules(guest, &image.kernel, &spec.modules)?;
-        let modules = modules::union(own, further);
-        let perf = image.perf.as_ref().filter(|_| spec.perf);
-        let initramfs = self.initramfs(guest, &image.kernel, &modules, perf)?;
-        image.all_rootfs.insert(spec, Rootfs { initramfs, modules });
-        Ok(())
-    }
-
-    fn modules(
-        &self,
-        guest: &Guest,
-        kernel: &BuiltKernel,
-        sources: &[ModuleSource],
-    ) -> Result<Vec<BuiltModule>, ImageError> {
-        let source = &self.deb(&self.sources.suite, &self.sources.kernel);
-        let parts = modules::ModuleInputs { guest, kernel, source, patches: &self.patches };
-        let built = sources.iter().map(|source| modules::build(self.store, source, &parts, self.progress));
-        Ok(built.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    /// As [`Builder::kernel`].
+    pub fn perf(&self, guest: &Guest) -> Result<Perf, ImageError> {
+        self.with_context(|context| perf::build(context, &PerfTarget::guest(guest)?))
     }
 
     /// The perf that runs on the host, from the cache or built, whichever guests there are.
     ///
     /// # Errors
-    /// When the host is no x86-64; what went wrong, with the end of the log.
+    /// When the host is not x86-64; else as [`Builder::kernel`].
     pub fn host_perf(&self) -> Result<Utf8PathBuf, ImageError> {
-        Ok(self.perf(&PerfTarget::host()?)?.program())
+        self.with_context(|context| Ok(perf::build(context, &PerfTarget::host()?)?.program()))
     }
 
-    fn perf(&self, target: &PerfTarget) -> Result<Perf, ImageError> {
-        let libraries = &self.sources.perf;
-        let of_target = libraries.packages.iter().filter(|package| package.arch == target.debian_arch);
-        let parts = perf::PerfInputs {
-            source: self.deb(&self.sources.suite, &self.sources.kernel),
-            libraries: of_target.map(|package| self.deb(&libraries.suite, package)).collect(),
-            patches: &self.patches,
-        };
-        perf::build(self.store, target, &parts, self.progress)
-    }
-
-    fn initramfs(
+    /// The root file system that a guest boots with this kernel, from the cache or built.
+    ///
+    /// # Errors
+    /// As [`Builder::kernel`], and a module that the kernel would not load.
+    pub fn rootfs(
         &self,
         guest: &Guest,
         kernel: &BuiltKernel,
-        modules: &[BuiltModule],
-        perf: Option<&Perf>,
-    ) -> Result<Utf8PathBuf, ImageError> {
-        let package =
-            self.sources.busybox.iter().find(|c| c.arch == guest.debian_arch).ok_or_else(|| {
-                ImageError::Other(format!("no busybox was found for {}", guest.debian_arch))
-            })?;
-        let package = self.deb(&self.sources.suite, package);
-        let busybox = programs::busybox(self.store, guest, &package, self.progress)?;
-        let agent = programs::agent(self.store, self.project, guest, self.progress)?;
-        let contents = Contents { kernel, modules, busybox: &busybox, agent: &agent, perf };
-        let archive: Product = initramfs::build(self.store, self.project, guest, &contents, self.progress)?;
-        Ok(archive.dir.join("initramfs.cpio"))
+        spec: &RootfsSpec,
+    ) -> Result<Rootfs, ImageError> {
+        self.with_context(|context| {
+            let modules = |sources: &[ModuleSource]| -> Result<Vec<BuiltModule>, ImageError> {
+                let built = sources.iter().map(|source| modules::build(context, guest, kernel, source));
+                Ok(built.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            };
+            let modules = modules::union(modules(&guest.modules)?, modules(&spec.modules)?);
+            let perf = match spec.perf {
+                true => Some(perf::build(context, &PerfTarget::guest(guest)?)?),
+                false => None,
+            };
+            let (busybox, agent) = (programs::busybox(context, guest)?, programs::agent(context, guest)?);
+            let contents =
+                Contents { kernel, modules: &modules, busybox: &busybox, agent: &agent, perf: perf.as_ref() };
+            let archive = initramfs::build(context, guest, &contents)?;
+            Ok(Rootfs { initramfs: archive.dir.join("initramfs.cpio"), modules })
+        })
     }
 
-    fn deb<'s>(&'s self, suite: &'s str, candidate: &'s Candidate) -> Deb<'s> {
-        Deb { store: self.store, suite, archs: &self.archs, candidate, progress: self.progress }
+    /// Find or make something, while nothing else is made.
+    fn with_context<T>(
+        &self,
+        make: impl FnOnce(&BuildContext<'_>) -> Result<T, ImageError>,
+    ) -> Result<T, ImageError> {
+        // A panic while something was made leaves the cache whole.
+        let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        let Builder { store, project, archs, file, options, progress, sources, .. } = self;
+        let progress = progress.as_ref();
+        let sources = match sources.get() {
+            Some(sources) => sources,
+            None => {
+                let found = Sources::resolve(store, file, archs, options.refresh, progress)?;
+                sources.get_or_init(|| found)
+            }
+        };
+        make(&BuildContext { store, project, sources, archs, patches: &options.patches, progress })
+    }
+}
+
+/// What one guest boots: its kernel, and each root file system when it is first asked for.
+#[derive(Clone)]
+pub struct GuestImage {
+    builder: Arc<Builder>,
+    guest: Guest,
+    /// The kernel.
+    pub kernel: BuiltKernel,
+    /// perf, once something that boots needs it.
+    pub perf: Option<Perf>,
+    made: Arc<Mutex<BTreeMap<RootfsSpec, Arc<Rootfs>>>>,
+}
+
+impl std::fmt::Debug for GuestImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GuestImage").field("guest", &self.guest.name).field("kernel", &self.kernel).finish()
+    }
+}
+
+impl GuestImage {
+    /// The image of a guest; its kernel is made now.
+    ///
+    /// # Errors
+    /// As [`Builder::kernel`].
+    pub fn new(builder: &Arc<Builder>, guest: &Guest) -> Result<GuestImage, ImageError> {
+        let kernel = builder.kernel(guest)?;
+        Ok(GuestImage {
+            builder: builder.clone(),
+            guest: guest.clone(),
+            kernel,
+            perf: None,
+            made: Arc::default(),
+        })
+    }
+
+    /// The root file system of this content, from the cache or made now.
+    ///
+    /// # Errors
+    /// As [`Builder::rootfs`].
+    pub fn rootfs(&self, spec: &RootfsSpec) -> Result<Arc<Rootfs>, ImageError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rootfs) = made.get(spec) {
+            return Ok(rootfs.clone());
+        }
+        let rootfs = Arc::new(self.builder.rootfs(&self.guest, &self.kernel, spec)?);
+        made.insert(spec.clone(), rootfs.clone());
+        Ok(rootfs)
+    }
+
+    /// The root file systems that have been made so far.
+    pub fn made(&self) -> Vec<(RootfsSpec, Arc<Rootfs>)> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.iter().map(|(spec, rootfs)| (spec.clone(), rootfs.clone())).collect()
+    }
+
+    /// Make perf now, for [`GuestImage::perf`].
+    ///
+    /// # Errors
+    /// As [`Builder::perf`].
+    pub fn add_perf(&mut self) -> Result<(), ImageError> {
+        if self.perf.is_none() {
+            self.perf = Some(self.builder.perf(&self.guest)?);
+        }
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 //! This module starts no guest and knows no case.
 
 mod builder;
+mod context;
 mod debian;
 pub mod digest;
 mod error;
@@ -18,12 +19,13 @@ mod source;
 mod store;
 mod toolchain;
 
-pub use builder::{Builder, GuestImage, Rootfs, RootfsSpec};
-pub use debian::sources::{Refresh, Sources, SourcesFile};
-pub use error::ImageError;
+pub use builder::{BuildOptions, Builder, GuestImage, Rootfs, RootfsSpec};
+pub use debian::{Refresh, SourcesFile};
+pub use error::{ErrorKind, ImageError, LoadKey};
 pub use kernel::BuiltKernel;
 pub use modules::{BuiltModule, plain_name};
 pub use perf::{Features, Perf};
 pub use progress::{ProgressSink, Silent};
 pub use source::Patch;
-pub use store::{Product, Recipe, Store};
+pub use store::{Product, Store};
+pub use toolchain::{PROGRAMS, cross_programs};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Hears of a build's progress. Steps of several threads may overlap.
-pub trait ProgressSink: Sync {
+pub trait ProgressSink: Send + Sync {
     /// A step has begun.
     fn begin(&self, step: &str);
     /// The step printed a line of output.

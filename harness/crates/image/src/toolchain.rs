@@ -1,49 +1,124 @@
-//! The compilers that kernels and perf are built with, and the compiler cache.
+//! The programs that kernels, modules and perf are built with, and the compiler cache.
 
+use vm::process;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::error::ImageError;
 use crate::store::{BuildDir, Store};
-use vm::process;
 
-/// The compiler and the linker, by their own words.
-pub(super) fn version(sh: &Shell, cross: &str) -> Result<String, ImageError> {
+/// Programs that builds need, each with the Debian package that has it. The host's own compiler is
+/// among them; those for other machines follow from the guests' files.
+pub const PROGRAMS: [(&str, &str); 15] = [
+    ("apt-get", "apt"),
+    ("bc", "bc"),
+    ("bison", "bison"),
+    ("ccache", "ccache"),
+    ("dpkg-deb", "dpkg"),
+    ("flex", "flex"),
+    ("gcc", "gcc"),
+    ("ld", "binutils"),
+    ("make", "make"),
+    ("patch", "patch"),
+    ("perl", "perl"),
+    ("pkg-config", "pkgconf"),
+    ("setpriv", "util-linux"),
+    ("tar", "tar"),
+    ("xz", "xz-utils"),
+];
+
+/// What has the compiler and the linker for another machine, by the prefix of their names, such as
+/// `powerpc64le-linux-gnu-`: each program with its package.
+pub fn cross_programs(cross: &str) -> Vec<(String, String)> {
+    if cross.is_empty() {
+        return Vec::new();
+    }
+    let machine = cross.trim_end_matches('-');
+    vec![
+        (format!("{cross}gcc"), format!("gcc-{machine}")),
+        (format!("{cross}ld"), format!("binutils-{machine}")),
+    ]
+}
+
+/// The Debian package that has `program`, as far as builds need it.
+fn package_of(program: &str) -> String {
+    if let Some((_, package)) = PROGRAMS.iter().find(|(known, _)| *known == program) {
+        return (*package).to_owned();
+    }
+    match program.rsplit_once('-') {
+        Some((machine, "gcc")) => format!("gcc-{machine}"),
+        Some((machine, "ld" | "strip")) => format!("binutils-{machine}"),
+        _ => program.to_owned(),
+    }
+}
+
+/// Whether `program` is installed.
+///
+/// # Errors
+/// [`ImageError::MissingProgram`].
+pub(crate) fn require(program: &str) -> Result<(), ImageError> {
+    match which::which(program) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            Err(ImageError::MissingProgram { program: program.to_owned(), package: package_of(program) })
+        }
+    }
+}
+
+/// Whether everything that builds for one machine need is installed.
+///
+/// # Errors
+/// [`ImageError::MissingProgram`], the first one.
+pub(crate) fn require_all(cross: &str) -> Result<(), ImageError> {
+    for (program, _) in PROGRAMS {
+        require(program)?;
+    }
+    cross_programs(cross).iter().try_for_each(|(program, _)| require(program))
+}
+
+/// The first lines that the compiler and the linker print about their versions.
+pub(crate) fn version(cross: &str) -> Result<String, ImageError> {
+    let sh = shell()?;
     let (gcc, ld) = (format!("{cross}gcc"), format!("{cross}ld"));
     let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
-    let gcc = ask(cmd!(sh, "{gcc} --version"))?;
-    let ld = ask(cmd!(sh, "{ld} --version"))?;
+    let gcc = ask(&gcc, cmd!(sh, "{gcc} --version"))?;
+    let ld = ask(&ld, cmd!(sh, "{ld} --version"))?;
     Ok(format!("{}\n{}", first(gcc), first(ld)))
 }
 
 /// Debian's name for the machine that the compiler's programs run on, such as `x86_64-linux-gnu`:
-/// the folders of its libraries are named so.
-pub(super) fn multiarch(cross: &str) -> Result<String, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+/// the directories of its libraries are named so.
+pub(crate) fn multiarch(cross: &str) -> Result<String, ImageError> {
+    let sh = shell()?;
     let gcc = format!("{cross}gcc");
-    let name = ask(cmd!(sh, "{gcc} -print-multiarch"))?;
+    let name = ask(&gcc, cmd!(sh, "{gcc} -print-multiarch"))?;
     if name.is_empty() {
-        return Err(ImageError::Other(format!(
-            "`{gcc}` names no multiarch folder: it is no compiler of Debian's; run `ci/bootstrap`"
+        return Err(ImageError::Host(format!(
+            "`{gcc} -print-multiarch` prints nothing: it is not one of Debian's compilers\nhelp: run `ci/bootstrap`"
         )));
     }
     Ok(name)
 }
 
-fn ask(command: Cmd<'_>) -> Result<String, ImageError> {
-    process::read(command).map_err(|error| {
-        ImageError::Other(format!("{error}\nno working compiler for this guest: run `ci/bootstrap`"))
-    })
+/// What a program prints.
+pub(crate) fn ask(program: &str, command: Cmd<'_>) -> Result<String, ImageError> {
+    require(program)?;
+    Ok(process::read(command)?)
+}
+
+/// A shell to make commands with.
+pub(crate) fn shell() -> Result<Shell, ImageError> {
+    Shell::new().map_err(|e| ImageError::Host(e.to_string()))
 }
 
 /// The words for make that say for which machine to build, and that have the compiler's objects cached.
-pub(super) fn make_words(arch: &str, cross: &str) -> Vec<String> {
+pub(crate) fn make_words(arch: &str, cross: &str) -> Vec<String> {
     vec![format!("ARCH={arch}"), format!("CROSS_COMPILE={cross}"), format!("CC=ccache {cross}gcc")]
 }
 
 /// `command`, a make, with the environment of every build. The objects of earlier builds with the
 /// same compiler, flags and text are taken from ccache: a patched source costs the files that the
 /// patch touches.
-pub(super) fn with_cache<'c>(command: Cmd<'c>, store: &Store, build_dir: &BuildDir<'_>) -> Cmd<'c> {
+pub(crate) fn with_cache<'c>(command: Cmd<'c>, store: &Store, build_dir: &BuildDir<'_>) -> Cmd<'c> {
     command
         .env("CCACHE_DIR", store.root().join("ccache"))
         .env("CCACHE_BASEDIR", &build_dir.scratch)
@@ -53,6 +128,27 @@ pub(super) fn with_cache<'c>(command: Cmd<'c>, store: &Store, build_dir: &BuildD
 }
 
 /// The word for make that has it use all of the host's CPUs.
-pub(super) fn jobs() -> String {
+pub(crate) fn jobs() -> String {
     format!("-j{}", std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_program_names_its_package() {
+        assert_eq!(package_of("pkg-config"), "pkgconf");
+        assert_eq!(package_of("powerpc64le-linux-gnu-strip"), "binutils-powerpc64le-linux-gnu");
+        assert_eq!(
+            cross_programs("powerpc64le-linux-gnu-")[0],
+            ("powerpc64le-linux-gnu-gcc".to_owned(), "gcc-powerpc64le-linux-gnu".to_owned())
+        );
+        let error = version("no-such-machine-").expect_err("no compiler");
+        assert_eq!(
+            error.to_string(),
+            "program `no-such-machine-gcc` is missing\n\
+             help: install package gcc-no-such-machine, or run `ci/bootstrap`"
+        );
+    }
 }

@@ -25,6 +25,6 @@ pub use judge::{
     judge,
 };
 pub use plan::{NoMatch, Trial, TrialPlan};
-pub use prepare::{Needs, PreparedGuest, PreparedGuests, rootfs_spec};
+pub use prepare::{BootError, Needs, PreparedGuest, PreparedGuests, rootfs_spec};
 pub use record::{TrialRecord, Verdict};
 pub use schedule::{TrialResult, default_jobs, run_all, run_one};

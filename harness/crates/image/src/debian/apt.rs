@@ -1,138 +1,87 @@
-//! Debian packages of another suite or architecture than the host's, without touching the host's apt.
+//! apt on one suite of a mirror, with a source list and a state of its own.
 //!
-//! apt runs with a private source list and state below the cache. The mirror is the one that the
-//! host's own sources name for Debian, and apt checks the archive's signature as always. Packages
-//! are downloaded and unpacked, never installed.
+//! Packages of another suite or architecture than the host's are read without touching the host's apt. apt
+//! checks the archive's signature as always. One process at a time uses the state of a suite; a download that
+//! is interrupted is kept, and the next one goes on where it ended.
 
-use std::fs;
+use std::fs::{self, File};
+use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::{Deserialize, Serialize};
-use xshell::{Shell, cmd};
+use vm::process::{self, LoggedCommand, LoggedError, run_logged};
+use xshell::{Cmd, Shell, cmd};
 
+use super::candidate::Candidate;
+use super::mirror::Mirror;
 use crate::digest::file_digest;
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
-use crate::store::{Product, Recipe, Store, make_dir};
-use vm::process;
+use crate::store::{Store, make_dir};
+use crate::toolchain::{require, shell};
 
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// What downloads one file, resumes it and checks its digest. It is part of Debian's package apt.
+const HELPER: &str = "/usr/lib/apt/apt-helper";
+/// apt itself gives up on a mirror that sends nothing (Acquire::http::Timeout); these stop what would never end.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(12 * 3600);
+/// The label under which the progress of reading an index is shown.
+pub(super) const INDEX_LABEL: &str = "package versions";
 
-/// A package as a suite has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// Its name.
-    pub package: String,
-    /// Debian's name of its architecture, as it was asked for.
-    pub arch: String,
-    /// Its version.
-    pub version: String,
-    /// The SHA-256 of the .deb, from the suite's signed index.
-    pub sha256: String,
-    /// Its `Depends:` field.
-    pub depends: String,
-}
-
-impl Candidate {
-    /// Its version without Debian's epoch and revision, such as `7.2.13`.
-    pub fn upstream_version(&self) -> &str {
-        let version = self.version.split_once(':').map_or(self.version.as_str(), |(_, rest)| rest);
-        version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
-    }
-
-    /// The package in the paragraphs that `apt-cache show` prints.
-    fn in_stanzas(shown: &str, package: &str, arch: &str) -> Option<Candidate> {
-        shown.split("\n\n").find_map(|stanza| {
-            let field = |name: &str| {
-                stanza.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).map(str::to_owned)
-            };
-            let of_arch = [arch, "all"].contains(&field("Architecture")?.as_str());
-            if field("Package")? != package || !of_arch {
-                return None;
-            }
-            Some(Candidate {
-                package: package.to_owned(),
-                arch: arch.to_owned(),
-                version: field("Version")?,
-                sha256: field("SHA256")?,
-                depends: field("Depends").unwrap_or_default(),
-            })
-        })
-    }
-}
-
-/// apt on one suite.
-pub struct Apt<'a> {
+/// apt on one suite, locked against other users of its state.
+pub(super) struct Apt<'a> {
     suite: String,
     dir: Utf8PathBuf,
     config: Utf8PathBuf,
+    log: Utf8PathBuf,
     progress: &'a dyn ProgressSink,
     sh: Shell,
+    _lock: File,
 }
 
 impl<'a> Apt<'a> {
-    /// A private apt for `suite` with the packages of `archs`.
+    /// A private apt for `suite` of a mirror, with the packages of `archs`.
     ///
     /// # Errors
-    /// When the host's sources name no Debian mirror, or the state cannot be written.
-    pub fn open(
+    /// When the state cannot be written, or another process keeps it too long.
+    pub(super) fn open(
         store: &Store,
+        mirror: &Mirror,
         suite: &str,
         archs: &[String],
         progress: &'a dyn ProgressSink,
     ) -> Result<Apt<'a>, ImageError> {
-        let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-        let DebianArchive { mirror, .. } = DebianArchive::of_host(&sh)?;
+        require("apt-get")?;
+        let lock = store.lock(&format!("apt-{suite}"), &format!("with the packages of {suite}"), progress)?;
         let dir = store.root().join("apt").join(suite);
-        for sub in ["state/lists/partial", "cache/archives/partial", "etc"] {
+        for sub in ["state/lists/partial", "cache/archives/partial", "etc", "partial"] {
             make_dir(&dir.join(sub))?;
         }
-        let config = dir.join("etc/apt.conf");
-        let list = dir.join("etc/sources.list");
-        let archs_quoted = archs.iter().map(|a| format!("\"{a}\";")).collect::<String>();
-        write(
-            &list,
-            &format!(
-                "deb [arch={} target=Packages signed-by={KEYRING}] {mirror} {suite} main\n",
-                archs.join(",")
-            ),
-        )?;
-        write(
-            &config,
-            &format!(
-                "#clear APT::Architectures;\n\
-                 APT::Architectures {{ {archs_quoted} }};\n\
-                 Dir::Etc::SourceList \"{list}\";\n\
-                 Dir::Etc::SourceParts \"/dev/null\";\n\
-                 Dir::State \"{dir}/state\";\n\
-                 Dir::State::Lists \"{dir}/state/lists\";\n\
-                 Dir::State::status \"/dev/null\";\n\
-                 Dir::Cache \"{dir}/cache\";\n\
-                 Acquire::Languages \"none\";\n\
-                 Acquire::Retries \"3\";\n\
-                 APT::Sandbox::User \"{}\";\n",
-                sandbox_user()
-            ),
-        )?;
-        Ok(Apt { suite: suite.to_owned(), dir, config, progress, sh })
+        let log = store.root().join("logs").join(format!("apt-{suite}.log"));
+        let _ = fs::remove_file(&log);
+        let (config, list) = (dir.join("etc/apt.conf"), dir.join("etc/sources.list"));
+        let Mirror { uri, trust, retries, .. } = mirror;
+        let options = format!("arch={} target=Packages {trust}", archs.join(","));
+        write(&list, &format!("deb [{options}] {uri} {suite} main\n"))?;
+        write(&config, &configuration(&dir, archs, *retries))?;
+        Ok(Apt { suite: suite.to_owned(), dir, config, log, progress, sh: shell()?, _lock: lock })
     }
 
     /// Fetch the suite's signed index.
     ///
     /// # Errors
-    /// What apt says.
-    pub fn update(&self) -> Result<(), ImageError> {
-        self.progress.line("package versions", &format!("reading the index of {}", self.suite));
-        let config = &self.config;
-        process::read(cmd!(self.sh, "apt-get update --error-on=any -q").env("APT_CONFIG", config))?;
-        Ok(())
+    /// [`ImageError::Index`] with what apt prints.
+    pub(super) fn update(&self) -> Result<(), ImageError> {
+        self.progress.line(INDEX_LABEL, &format!("reading the index of {}", self.suite));
+        self.run(cmd!(self.sh, "apt-get update --error-on=any -q"), INDEX_TIMEOUT, |_| ()).map_err(|error| {
+            or_interrupt(error, |reason| ImageError::Index { suite: self.suite.clone(), reason })
+        })
     }
 
     /// The package's newest version in the suite.
     ///
     /// # Errors
     /// When the suite has no such package.
-    pub fn candidate(&self, package: &str, arch: &str) -> Result<Candidate, ImageError> {
+    pub(super) fn candidate(&self, package: &str, arch: &str) -> Result<Candidate, ImageError> {
         let mut found = self.candidates(&[(package, arch)])?;
         Ok(found.pop().expect("one for each that was asked for"))
     }
@@ -142,7 +91,7 @@ impl<'a> Apt<'a> {
     ///
     /// # Errors
     /// Every package that the suite does not have.
-    pub fn candidates(&self, wanted: &[(&str, &str)]) -> Result<Vec<Candidate>, ImageError> {
+    pub(super) fn candidates(&self, wanted: &[(&str, &str)]) -> Result<Vec<Candidate>, ImageError> {
         let names = wanted.iter().map(|(package, arch)| format!("{package}:{arch}"));
         let command = cmd!(self.sh, "apt-cache show --no-all-versions {names...}");
         let shown = match process::read(command.env("APT_CONFIG", &self.config)) {
@@ -155,160 +104,105 @@ impl<'a> Apt<'a> {
         let missing = wanted.iter().zip(&found).filter(|(_, candidate)| candidate.is_none());
         let missing: Vec<String> = missing.map(|((package, arch), _)| format!("{package}:{arch}")).collect();
         if !missing.is_empty() {
-            return Err(ImageError::Other(format!(
-                "Debian {} has no usable package {}",
-                self.suite,
-                missing.join(", ")
-            )));
+            return Err(ImageError::UnknownPackage { suite: self.suite.clone(), packages: missing });
         }
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// Download exactly `candidate` to `file`.
+    /// Download exactly `candidate` to `file`, or the part of it that an interrupted download has left.
     ///
     /// # Errors
     /// When the mirror no longer has that version, or the file is not the one in the index.
-    fn download(&self, candidate: &Candidate, file: &Utf8Path) -> Result<(), ImageError> {
+    pub(super) fn download(
+        &self,
+        candidate: &Candidate,
+        file: &Utf8Path,
+        label: &str,
+    ) -> Result<(), ImageError> {
         let Candidate { package, arch, version, sha256, .. } = candidate;
-        let config = &self.config;
-        let folder = self.dir.join(format!("download-{}", std::process::id()));
-        make_dir(&folder)?;
-        let _dir = self.sh.push_dir(folder.as_std_path());
-        let got = process::read(
-            cmd!(self.sh, "apt-get download -q {package}:{arch}={version}").env("APT_CONFIG", config),
-        );
-        let found = folder.read_dir_utf8().ok().and_then(|mut entries| {
-            entries.find_map(|e| e.ok().filter(|e| e.path().extension() == Some("deb")))
-        });
-        let result = match (got, found) {
-            (Ok(_), Some(deb)) => {
-                let digest = file_digest(deb.path()).map_err(|e| ImageError::file("read", deb.path(), e))?;
-                if digest.as_str() == sha256 {
-                    fs::rename(deb.path(), file).map_err(|e| ImageError::file("move", deb.path(), e))
-                } else {
-                    Err(ImageError::Other(format!(
-                        "{package}:{arch} {version} as downloaded has SHA-256 {}, and the suite's index says {sha256}",
-                        digest.as_str()
-                    )))
-                }
-            }
-            (Ok(_), None) => {
-                Err(ImageError::Other(format!("apt-get downloaded no file for {package}:{arch}")))
-            }
-            (Err(error), _) => Err(ImageError::Other(format!(
-                "{error}\nif the mirror has dropped that version, ask for the newest: `goldtrace build --refresh`"
-            ))),
+        let failed = |reason: String| ImageError::Download {
+            package: format!("{package}:{arch}"),
+            version: version.clone(),
+            reason,
         };
-        let _ = fs::remove_dir_all(&folder);
-        result
-    }
-}
+        let uris = cmd!(self.sh, "apt-get download --print-uris -q {package}:{arch}={version}");
+        let uris = process::read(uris.env("APT_CONFIG", &self.config))
+            .map_err(|error| or_interrupt(error.into(), failed))?;
+        // 'URI' NAME SIZE DIGEST
+        let uri = uris.lines().find_map(|line| line.strip_prefix('\'')?.split_once('\'').map(|(uri, _)| uri));
+        let uri = uri.ok_or_else(|| failed("apt-get prints no address for it".to_owned()))?;
 
-/// A package that is fetched when something is made of it, and not before.
-pub(crate) struct Deb<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) suite: &'a str,
-    pub(crate) archs: &'a [String],
-    pub(crate) candidate: &'a Candidate,
-    pub(crate) progress: &'a dyn ProgressSink,
-}
-
-impl Deb<'_> {
-    /// The SHA-256 of the .deb, for the recipe of what is made of it.
-    pub(crate) fn sha256(&self) -> &str {
-        &self.candidate.sha256
-    }
-
-    /// Its version without Debian's epoch and revision, such as `7.2.13`.
-    pub(crate) fn upstream_version(&self) -> &str {
-        self.candidate.upstream_version()
-    }
-
-    /// The .deb as a file.
-    ///
-    /// # Errors
-    /// When it is not in the cache and cannot be downloaded.
-    pub(crate) fn file(&self) -> Result<Utf8PathBuf, ImageError> {
-        let product = deb(self.store, self.suite, self.archs, self.candidate, self.progress)?;
-        Ok(product.dir.join("package.deb"))
-    }
-}
-
-/// The .deb of `candidate`, as a product whose only file is `package.deb`.
-///
-/// # Errors
-/// When it is not in the cache and cannot be downloaded.
-fn deb(
-    store: &Store,
-    suite: &str,
-    archs: &[String],
-    candidate: &Candidate,
-    progress: &dyn ProgressSink,
-) -> Result<Product, ImageError> {
-    let Candidate { package, arch, version, sha256, .. } = candidate;
-    let recipe =
-        Recipe::new("package", &format!("{package}-{arch}")).with("version", version).with("sha256", sha256);
-    store.product(&recipe, progress, |build_dir| {
-        build_dir.progress.line(&build_dir.label, &format!("downloading {package} {version} ({arch})"));
-        let apt = Apt::open(store, suite, archs, progress)?;
-        if apt.candidate(package, arch).map(|now| now.version).ok().as_ref() != Some(version) {
-            apt.update()?;
-        }
-        apt.download(candidate, &build_dir.out.join("package.deb"))
-    })
-}
-
-/// Where the host's own packages come from.
-#[derive(Debug, PartialEq, Eq)]
-struct DebianArchive {
-    /// The Debian mirror.
-    mirror: String,
-    /// The suite, by its codename.
-    suite: String,
-}
-
-/// The suite that the host's own packages come from, by its codename.
-///
-/// # Errors
-/// When the host's sources name no Debian mirror.
-pub(crate) fn host_suite() -> Result<String, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    Ok(DebianArchive::of_host(&sh)?.suite)
-}
-
-impl DebianArchive {
-    /// What the host's own apt sources name.
-    fn of_host(sh: &Shell) -> Result<DebianArchive, ImageError> {
-        let format = "$(REPO_URI)|$(COMPONENT)|$(CODENAME)";
-        let targets = process::read(cmd!(sh, "apt-get indextargets --format {format}")).map_err(|e| {
-            ImageError::Other(format!(
-                "the host's apt sources cannot be read (goldtrace builds on Debian only): {e}"
-            ))
-        })?;
-        DebianArchive::in_targets(&targets).ok_or_else(|| {
-            ImageError::Other(
-                "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian"
-                    .to_owned(),
-            )
+        let partial = self.dir.join("partial").join(format!("{package}_{arch}_{sha256}.deb"));
+        let command =
+            cmd!(self.sh, "{HELPER} -q -o APT::Status-Fd=1 download-file {uri} {partial} SHA256:{sha256}");
+        self.progress.line(label, &format!("downloading {package} {version}"));
+        self.run(command, DOWNLOAD_TIMEOUT, |line| {
+            if let Some(percent) = percent(line) {
+                self.progress.line(label, &format!("downloading {package} {version}: {percent} %"));
+            }
         })
+        .map_err(|error| or_interrupt(error, failed))?;
+        let digest = file_digest(&partial).map_err(|e| ImageError::file("read", &partial, e))?;
+        if digest.as_str() != sha256 {
+            let _ = fs::remove_file(&partial);
+            return Err(failed(format!(
+                "its SHA-256 is {}, and the suite's index has {sha256}",
+                digest.as_str()
+            )));
+        }
+        // For a mirror on this host apt leaves a link to the mirror's own file.
+        fs::copy(&partial, file).map_err(|e| ImageError::file("copy", &partial, e))?;
+        fs::remove_file(&partial).map_err(|e| ImageError::file("remove", &partial, e))
     }
 
-    /// The first target of Debian's main component, and before others one of a whole suite: those
-    /// of updates and backports have a dash in their names.
-    fn in_targets(targets: &str) -> Option<DebianArchive> {
-        let usable = |line: &str| {
-            let mut fields = line.split('|');
-            let (uri, component, suite) = (fields.next()?, fields.next()?, fields.next()?);
-            let right = component == "main" && uri.trim_end_matches('/').ends_with("/debian");
-            right.then(|| DebianArchive { mirror: uri.to_owned(), suite: suite.to_owned() })
-        };
-        targets.lines().filter_map(usable).min_by_key(|archive| archive.suite.contains('-'))
+    fn run(&self, command: Cmd<'_>, timeout: Duration, on_line: impl FnMut(&str)) -> Result<(), ImageError> {
+        let command = command.env("APT_CONFIG", &self.config).env("LC_ALL", "C");
+        Ok(run_logged(LoggedCommand { command, log: &self.log, timeout }, on_line)?)
     }
 }
 
-/// apt drops to a user that cannot write below root's own cache, and says so: stay who we are.
-fn sandbox_user() -> &'static str {
-    if rustix::process::geteuid().is_root() { "root" } else { "" }
+/// The error that says what apt printed, unless the user has interrupted.
+fn or_interrupt(error: ImageError, with: impl FnOnce(String) -> ImageError) -> ImageError {
+    if error.is_interrupt() {
+        return error;
+    }
+    match &error {
+        ImageError::Command(LoggedError::Failed { tail, .. }) => with(errors_of(tail)),
+        other => with(other.to_string()),
+    }
+}
+
+/// The errors among the lines that apt has printed; all lines when none is marked.
+fn errors_of(printed: &str) -> String {
+    let lines = || printed.lines().map(str::trim).filter(|line| !line.starts_with("dlstatus:"));
+    let errors: Vec<&str> = lines().filter(|l| l.starts_with("E: ") || l.starts_with("W: ")).collect();
+    if errors.is_empty() { lines().collect::<Vec<_>>().join("\n") } else { errors.join("\n") }
+}
+
+/// The whole per cent of `dlstatus:1:45.3333:Retrieving file 1 of 1`.
+fn percent(line: &str) -> Option<u32> {
+    line.strip_prefix("dlstatus:")?.split(':').nth(1)?.split('.').next()?.parse().ok()
+}
+
+/// apt's configuration: nothing of the host's sources and state.
+fn configuration(dir: &Utf8Path, archs: &[String], retries: u32) -> String {
+    let archs = archs.iter().map(|arch| format!("\"{arch}\";")).collect::<String>();
+    // apt drops to a user that cannot write below root's own cache, and warns of it.
+    let user = if rustix::process::geteuid().is_root() { "root" } else { "" };
+    format!(
+        "#clear APT::Architectures;\n\
+         APT::Architectures {{ {archs} }};\n\
+         Dir::Etc::SourceList \"{dir}/etc/sources.list\";\n\
+         Dir::Etc::SourceParts \"/dev/null\";\n\
+         Dir::State \"{dir}/state\";\n\
+         Dir::State::Lists \"{dir}/state/lists\";\n\
+         Dir::State::status \"/dev/null\";\n\
+         Dir::Cache \"{dir}/cache\";\n\
+         Acquire::Languages \"none\";\n\
+         Acquire::Retries \"{retries}\";\n\
+         Acquire::http::Proxy::127.0.0.1 \"DIRECT\";\n\
+         APT::Sandbox::User \"{user}\";\n"
+    )
 }
 
 fn write(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
@@ -317,28 +211,80 @@ fn write(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Answer, Heard, Repository};
     use super::*;
+    use crate::error::ErrorKind;
 
-    #[test]
-    fn the_hosts_suite_is_a_whole_one() {
-        let found = |targets: &str| DebianArchive::in_targets(targets).map(|a| (a.mirror, a.suite));
-        let targets = "http://m/debian-security/|main|bookworm-security\n\
-                       http://m/debian|contrib|trixie\n\
-                       http://m/debian|main|bookworm-updates\n\
-                       http://m/debian/|main|bookworm\n\
-                       http://m/debian/|main|trixie\n";
-        assert_eq!(found(targets), Some(("http://m/debian/".to_owned(), "bookworm".to_owned())));
-        assert_eq!(found("http://m/other|main|bookworm\n"), None);
+    const PACKAGES: [(&str, &str, &str); 2] = [("linux", "7.2.13-1", ""), ("busy", "1", "")];
+
+    fn apt<'h>(repository: &Repository, heard: &'h Heard) -> Apt<'h> {
+        let archs = ["amd64".to_owned()];
+        Apt::open(&repository.store, &repository.mirror, "test", &archs, heard).expect("opens")
     }
 
     #[test]
-    fn a_package_is_found_among_others() {
-        let shown = "Package: a\nArchitecture: amd64\nVersion: 1\nSHA256: x\n\n\
-                     Package: a\nArchitecture: ppc64el\nVersion: 2\nSHA256: y\nDepends: b\n\n\
-                     Package: d\nArchitecture: all\nVersion: 3\nSHA256: z\n";
-        let version = |package, arch| Candidate::in_stanzas(shown, package, arch).map(|c| c.version);
-        assert_eq!(version("a", "ppc64el").as_deref(), Some("2"));
-        assert_eq!(version("d", "amd64").as_deref(), Some("3"));
-        assert_eq!(version("b", "amd64"), None);
+    fn interrupted_download_goes_on_where_it_ended() {
+        let (repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        let apt = apt(&repository, &heard);
+        apt.update().expect("an index");
+        let candidate = apt.candidate("linux", "amd64").expect("there");
+        let file = repository.file("linux.deb");
+        repository.answer(&[Answer::Cut(2000)]);
+        let error = apt.download(&candidate, &file, "package").expect_err("cut");
+        assert_eq!(error.kind(), ErrorKind::Download);
+        let text = error.to_string();
+        assert!(text.starts_with("failed to download linux:amd64 7.2.13-1: "), "{text}");
+        assert!(text.contains("help: run the command again, and what has arrived is kept"), "{text}");
+        assert!(!file.exists());
+
+        repository.answer(&[]);
+        apt.download(&candidate, &file, "package").expect("downloaded");
+        assert_eq!(file_digest(&file).expect("readable").as_str(), candidate.sha256);
+        let requests = repository.requests("linux.deb");
+        assert_eq!(requests.last().map(String::as_str), Some("pool/linux.deb from 2000"), "{requests:?}");
+        assert!(heard.text().contains("downloading linux 7.2.13-1: 100 %"), "{}", heard.text());
+    }
+
+    #[test]
+    fn file_with_another_digest_is_refused() {
+        let (repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        let apt = apt(&repository, &heard);
+        apt.update().expect("an index");
+        let candidate = apt.candidate("busy", "amd64").expect("there");
+        repository.answer(&[Answer::Wrong; 8]);
+        let file = repository.file("busy.deb");
+        let text = apt.download(&candidate, &file, "package").expect_err("wrong").to_string();
+        assert!(text.contains("Hash Sum mismatch"), "{text}");
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn every_unknown_package_is_named() {
+        let (repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        let apt = apt(&repository, &heard);
+        apt.update().expect("an index");
+        let error =
+            apt.candidates(&[("a", "amd64"), ("busy", "amd64"), ("b", "amd64")]).expect_err("unknown");
+        assert_eq!(
+            error.to_string(),
+            "Debian test has no usable package a:amd64, b:amd64 (named in images/sources.yaml)"
+        );
+    }
+
+    #[test]
+    fn unreachable_mirror_is_an_index_error_with_its_suite() {
+        let (repository, heard) = (Repository::serve(&[]), Heard::default());
+        let mirror = Mirror { uri: "http://127.0.0.1:9/".to_owned(), ..repository.mirror.clone() };
+        let apt =
+            Apt::open(&repository.store, &mirror, "test", &["amd64".to_owned()], &heard).expect("opens");
+        let text = apt.update().expect_err("no mirror").to_string();
+        assert!(text.starts_with("failed to read the package index of Debian test: E: "), "{text}");
+        assert!(text.contains("help: check the network"), "{text}");
+    }
+
+    #[test]
+    fn percent_is_read_from_apts_status() {
+        assert_eq!(percent("dlstatus:1:45.3333:Retrieving file 1 of 1"), Some(45));
+        assert_eq!(percent("Get:1 http://m a 1"), None);
     }
 }

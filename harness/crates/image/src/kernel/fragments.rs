@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::ImageError;
+
 /// What fragments ask for: symbols without `CONFIG_`, each with its value; `n` for a symbol that is
 /// not to be set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fragments {
+pub(super) struct Fragments {
     symbols: BTreeMap<String, String>,
 }
 
@@ -13,25 +15,29 @@ impl Fragments {
     /// Add a fragment; where it names a symbol again, it wins.
     ///
     /// # Errors
-    /// The first line that is neither a setting nor a comment, as `LINE: what is wrong`.
-    pub fn add(&mut self, fragment: &str) -> Result<(), String> {
+    /// [`ImageError::InvalidFragment`]: the first line that is neither a setting nor a comment.
+    pub(super) fn add(&mut self, file: &str, fragment: &str) -> Result<(), ImageError> {
         for (at, line) in fragment.lines().enumerate() {
             if let Some((symbol, value)) = setting(line) {
                 self.symbols.insert(symbol.to_owned(), value.to_owned());
             } else if !line.trim().is_empty() && !line.starts_with('#') {
-                return Err(format!("{}: neither CONFIG_NAME=value nor a comment: `{line}`", at + 1));
+                return Err(ImageError::InvalidFragment {
+                    file: file.to_owned(),
+                    line: at + 1,
+                    text: line.to_owned(),
+                });
             }
         }
         Ok(())
     }
 
     /// The text to give to `KCONFIG_ALLCONFIG`.
-    pub fn to_text(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         self.symbols.iter().map(|(symbol, value)| format!("CONFIG_{symbol}={value}\n")).collect()
     }
 
     /// Each symbol whose value in `config` is not the wanted one, told in a sentence.
-    pub fn missing_from(&self, config: &str) -> Vec<String> {
+    pub(super) fn missing_from(&self, config: &str) -> Vec<String> {
         let found: BTreeMap<&str, &str> = config.lines().filter_map(setting).collect();
         self.symbols
             .iter()
@@ -64,7 +70,7 @@ mod tests {
     fn wanted(fragments: &[&str]) -> Fragments {
         let mut wanted = Fragments::default();
         for fragment in fragments {
-            wanted.add(fragment).expect("valid");
+            wanted.add("f.config", fragment).expect("valid");
         }
         wanted
     }
@@ -89,6 +95,12 @@ mod tests {
 
     #[test]
     fn a_line_that_sets_nothing_is_refused() {
-        assert!(Fragments::default().add("# why\n\nCONFG_A=y\n").expect_err("refused").starts_with("3:"));
+        assert!(
+            Fragments::default()
+                .add("images/kernel/f.config", "# why\n\nCONFG_A=y\n")
+                .expect_err("refused")
+                .to_string()
+                == "images/kernel/f.config:3: neither CONFIG_NAME=value nor a comment: `CONFG_A=y`"
+        );
     }
 }

@@ -6,19 +6,15 @@ use std::fs;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use xshell::{Shell, cmd};
+use xshell::cmd;
 
 use self::fragments::Fragments;
-use crate::debian::apt::Deb;
+use crate::context::BuildContext;
 use crate::error::ImageError;
-use crate::progress::ProgressSink;
-use crate::source::Patch;
 use crate::source::SourceArchive;
-use crate::store::{BuildDir, Product, Recipe, Store};
+use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
 use guest::Guest;
-use guest::Project;
-use vm::process::{LoggedCommand, run_logged};
 
 /// A built kernel.
 #[derive(Debug, Clone)]
@@ -45,7 +41,7 @@ const COLLECT_KBUILD: &str = "scripts/package/install-extmod-build";
 const KEPT: [(&str, &str); 3] =
     [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
 
-const LIMIT: Duration = Duration::from_secs(80 * 60);
+const TIMEOUT: Duration = Duration::from_secs(80 * 60);
 
 impl BuiltKernel {
     /// The image that QEMU boots.
@@ -57,11 +53,10 @@ impl BuiltKernel {
     ///
     /// # Errors
     /// When it cannot be unpacked.
-    pub(crate) fn unpack_kbuild(&self, sh: &Shell, to: &Utf8Path, log: &Utf8Path) -> Result<(), ImageError> {
+    pub(crate) fn unpack_kbuild(&self, build_dir: &BuildDir<'_>, to: &Utf8Path) -> Result<(), ImageError> {
         let archive = self.product.dir.join(KBUILD);
-        let command = cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}");
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
-        Ok(())
+        let sh = &build_dir.sh;
+        build_dir.run(cmd!(sh, "tar --extract --gzip --file {archive} --directory {to}"), TIMEOUT)
     }
 
     /// What the kernel compares a module's `vermagic` with before it loads it: its release and the
@@ -74,7 +69,7 @@ impl BuiltKernel {
         let path = self.image();
         let image = fs::read(&path).map_err(|e| ImageError::file("read", &path, e))?;
         vermagic(&image, &self.release)
-            .ok_or_else(|| ImageError::Other(format!("`{path}` holds no vermagic of {}", self.release)))
+            .ok_or_else(|| ImageError::Lacks { file: path, what: format!("vermagic of {}", self.release) })
     }
 
     /// The final configuration.
@@ -92,42 +87,32 @@ impl BuiltKernel {
 /// # Errors
 /// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
 /// fails (with the log's last lines).
-pub(crate) fn build(
-    store: &Store,
-    project: &Project,
-    guest: &Guest,
-    source: &Deb<'_>,
-    patches: &[Patch],
-    progress: &dyn ProgressSink,
-) -> Result<BuiltKernel, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKernel, ImageError> {
     let mut wanted = Fragments::default();
     for fragment in &guest.kernel.fragments {
         let file = format!("images/kernel/{fragment}");
-        let text = fs::read_to_string(project.path(&file)).map_err(|e| ImageError::file("read", &file, e))?;
-        wanted.add(&text).map_err(|fault| ImageError::Other(format!("{file}:{fault}")))?;
+        let text = fs::read_to_string(context.project.path(&file))
+            .map_err(|e| ImageError::file("read config fragment", &file, e))?;
+        wanted.add(&file, &text)?;
     }
-    let relevant = |patch: &Patch| patch.part(built_from);
-    let patches: Vec<Patch> = patches.iter().filter_map(relevant).collect();
+    let (source, patches) = (context.kernel_source(), context.patches_to(built_from));
     let make = KernelMake::new(guest);
-    let recipe = Recipe::new("kernel", guest.name.as_str())
+    let recipe = Recipe::new("kernel", guest.arch.name)
         .with("source", source.sha256())
-        .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
+        .with("patches", patches.key())
         .with("config", wanted.to_text())
-        .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
+        .with("compiler", toolchain::version(&guest.kernel.cross)?)
         .with("make", shell_words::join(make.words("localversion")))
         .with("targets", TARGETS.join(" "))
         .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
-    let product = store.product(&recipe, progress, |build_dir| {
-        let archive = SourceArchive::open(&sh, build_dir, source)?;
+    let product = context.product(&recipe, |build_dir| {
+        toolchain::require_all(&guest.kernel.cross)?;
+        let archive = SourceArchive::open(context, build_dir)?;
         let tree = archive.unpack()?;
         archive.remove()?;
-        for patch in &patches {
-            patch.apply(&sh, build_dir, &tree)?;
-        }
-        let build =
-            KernelBuild { sh: &sh, build_dir, tree, make: &make, words: make.words(&local_version), store };
+        patches.apply(build_dir, &source, &tree)?;
+        let build = KernelBuild { context, build_dir, tree, make: &make, words: make.words(&local_version) };
         build.configure(&wanted)?;
         build.compile()?;
         build.keep(&guest.kernel.image)?;
@@ -164,12 +149,11 @@ impl KernelMake {
 }
 
 struct KernelBuild<'b> {
-    sh: &'b Shell,
+    context: &'b BuildContext<'b>,
     build_dir: &'b BuildDir<'b>,
     tree: Utf8PathBuf,
     make: &'b KernelMake,
     words: Vec<String>,
-    store: &'b Store,
 }
 
 impl KernelBuild<'_> {
@@ -184,11 +168,7 @@ impl KernelBuild<'_> {
         if wrong.is_empty() {
             return Ok(());
         }
-        let list: String = wrong.iter().map(|m| format!("\n    {m}")).collect();
-        Err(ImageError::Other(format!(
-            "{}: the kernel's configuration is not what images/kernel/ asks for:{list}",
-            self.build_dir.label
-        )))
+        Err(ImageError::ConfigNotHonoured { label: self.build_dir.label.clone(), symbols: wrong })
     }
 
     fn compile(&self) -> Result<(), ImageError> {
@@ -198,12 +178,10 @@ impl KernelBuild<'_> {
     }
 
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
-        let BuildDir { log, label, progress, .. } = self.build_dir;
-        let (tree, words) = (&self.tree, &self.words);
-        let command = cmd!(self.sh, "make -C {tree} {words...} {more...}");
-        let command = toolchain::with_cache(command, self.store, self.build_dir);
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| progress.line(label, line))?;
-        Ok(())
+        let (tree, words, sh) = (&self.tree, &self.words, &self.build_dir.sh);
+        let command = cmd!(sh, "make -C {tree} {words...} {more...}");
+        let command = toolchain::with_cache(command, self.context.store, self.build_dir);
+        self.build_dir.compile(command, TIMEOUT)
     }
 
     fn keep(&self, image: &str) -> Result<(), ImageError> {
@@ -219,9 +197,9 @@ impl KernelBuild<'_> {
     }
 
     fn keep_kbuild(&self) -> Result<(), ImageError> {
-        let BuildDir { out, scratch, log, .. } = self.build_dir;
+        let BuildDir { out, scratch, .. } = self.build_dir;
         let folder = scratch.join("kbuild");
-        let sh = self.sh.clone();
+        let sh = self.build_dir.sh.clone();
         sh.change_dir(&self.tree);
         // The script builds the host's programs again where the two compilers differ: it is meant for
         // a package that is used on the target.
@@ -230,10 +208,9 @@ impl KernelBuild<'_> {
             .env("SRCARCH", &self.make.arch)
             .env("CC", "cc")
             .env("HOSTCC", "cc");
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
-        let command = cmd!(self.sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} .");
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
-        Ok(())
+        self.build_dir.run(command, TIMEOUT)?;
+        self.build_dir
+            .run(cmd!(sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} ."), TIMEOUT)
     }
 }
 

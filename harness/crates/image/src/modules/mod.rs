@@ -6,7 +6,6 @@
 //!
 //! This module does not know who loads a module.
 
-mod fit;
 mod make;
 mod set;
 mod source_dir;
@@ -15,18 +14,15 @@ mod tree;
 use std::fs;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use xshell::Shell;
 
-use crate::debian::apt::Deb;
+use crate::context::{BuildContext, PatchSet};
 use crate::digest::file_digest;
-use crate::error::ImageError;
+use crate::error::{ImageError, LoadKey};
 use crate::kernel::BuiltKernel;
-use crate::progress::ProgressSink;
-use crate::source::Patch;
-use crate::store::{Product, Recipe, Store};
-use crate::toolchain;
+use crate::store::Product;
 use guest::{Guest, ModuleSource};
 use kmod::Identity;
+use make::ModuleBuild;
 pub(super) use set::{dependencies, union};
 use source_dir::SourceDir;
 
@@ -51,89 +47,57 @@ pub struct BuiltModule {
 /// Where modules stand in the guest that are no part of the kernel's source, as depmod(8) has it.
 const OUTSIDE: &str = "updates";
 
-/// What modules are built from and against.
-pub(super) struct ModuleInputs<'p> {
-    /// The guest that loads them.
-    pub(super) guest: &'p Guest,
-    /// Its kernel.
-    pub(super) kernel: &'p BuiltKernel,
-    /// The package with the kernel's source.
-    pub(super) source: &'p Deb<'p>,
-    /// Changes to the kernel's source.
-    pub(super) patches: &'p [Patch],
-}
-
 /// Build the modules of `source`, or take them from the cache. Each is checked to fit the guest.
 ///
 /// # Errors
 /// A patch that does not apply, a build that fails (with the log's last lines), a folder that builds
 /// no module, a module that the guest's kernel would not load.
 pub(super) fn build(
-    store: &Store,
+    context: &BuildContext<'_>,
+    guest: &Guest,
+    kernel: &BuiltKernel,
     source: &ModuleSource,
-    parts: &ModuleInputs<'_>,
-    progress: &dyn ProgressSink,
 ) -> Result<Vec<BuiltModule>, ImageError> {
+    let build = ModuleBuild { context, guest, kernel };
     let (files, place): (Vec<Utf8PathBuf>, Utf8PathBuf) = match source {
         ModuleSource::Tree(path) => {
-            let folder = tree::folder(store, parts.source, path, progress)?;
-            let relevant = |patch: &Patch| patch.part(|file| file.starts_with(path));
-            let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
-            let product = make(store, parts, &folder, path, &patches, progress)?;
+            let source = tree::source_dir(context, path)?;
+            let product = build.product(&source, path, &context.patches_to(|file| file.starts_with(path)))?;
             (modules_of(&product), Utf8Path::new("kernel").join(path))
         }
         ModuleSource::Folder(path) => {
-            let folder = SourceDir::read(path)?;
-            let product = make(store, parts, &folder, Utf8Path::new("outside"), &[], progress)?;
+            let source = SourceDir::read(path)?;
+            let product = build.product(&source, Utf8Path::new("outside"), &PatchSet::default())?;
             (modules_of(&product), OUTSIDE.into())
         }
         ModuleSource::File(path) => (vec![path.clone()], OUTSIDE.into()),
     };
-    let vermagic = parts.kernel.vermagic()?;
-    files.into_iter().map(|file| take(parts.guest, &vermagic, file, &place)).collect()
+    let key = LoadKey { machine: guest.arch.elf_machine, vermagic: kernel.vermagic()? };
+    files.into_iter().map(|file| check(guest, &key, file, &place)).collect()
 }
 
 fn modules_of(product: &Product) -> Vec<Utf8PathBuf> {
     product.files().filter(|file| file.extension() == Some("ko")).map(|file| product.dir.join(file)).collect()
 }
 
-/// The modules of a folder, as a product: `NAME.ko` and, for those with trace events, `NAME.i`.
-/// `at` is the folder's place in the tree that it is built in.
-fn make(
-    store: &Store,
-    parts: &ModuleInputs<'_>,
-    folder: &SourceDir,
-    at: &Utf8Path,
-    patches: &[Patch],
-    progress: &dyn ProgressSink,
-) -> Result<Product, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    let ModuleInputs { guest, kernel, .. } = parts;
-    let recipe = Recipe::new("modules", &format!("{}-{}", folder.name(), guest.name))
-        .with("kernel", kernel.product.id())
-        .with("source", folder.digest().as_str())
-        .with("at", at.as_str())
-        .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
-        .with("compiler", toolchain::version(&sh, &guest.kernel.cross)?)
-        .with("make", shell_words::join(make::words(guest)))
-        .with("layout", "2");
-    store.product(&recipe, progress, |build_dir| {
-        make::ModuleBuild { sh: &sh, build_dir, store, parts, at }.run(folder, patches)
-    })
-}
-
-/// Look at a module's file, and at whether the guest would load it.
-fn take(
+/// Read a module's file, and check that the guest's kernel, which loads what has this `key`, would load it.
+fn check(
     guest: &Guest,
-    vermagic: &str,
+    key: &LoadKey,
     file: Utf8PathBuf,
     place: &Utf8Path,
 ) -> Result<BuiltModule, ImageError> {
     let bytes = fs::read(&file).map_err(|e| ImageError::file("read module", &file, e))?;
-    let module = Identity::parse(&bytes)
-        .map_err(|e| ImageError::IncompatibleModule(format!("`{file}` cannot be loaded: {e}")))?;
-    if let Some(why) = fit::misfit(&file, &module, guest, vermagic) {
-        return Err(ImageError::IncompatibleModule(why));
+    let module =
+        Identity::parse(&bytes).map_err(|source| ImageError::InvalidModule { file: file.clone(), source })?;
+    let own = LoadKey { machine: module.machine, vermagic: module.vermagic.clone() };
+    if own != *key {
+        return Err(ImageError::IncompatibleModule {
+            file,
+            guest: guest.name.to_string(),
+            module: Box::new(own),
+            kernel: Box::new(key.clone()),
+        });
     }
     let sha256 = file_digest(&file).map_err(|e| ImageError::file("read module", &file, e))?;
     let preprocessed = Some(file.with_extension("i")).filter(|path| path.is_file());

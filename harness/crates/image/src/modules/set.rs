@@ -30,7 +30,7 @@ pub(crate) fn dependencies(modules: &[BuiltModule]) -> Result<String, ImageError
     Ok(text)
 }
 
-/// Put what `module` needs into `needed`, each behind all that need it.
+/// Put what `module` needs into `needed`, each after all that need it.
 fn gather<'m>(
     module: &BuiltModule,
     all: &'m [BuiltModule],
@@ -38,10 +38,7 @@ fn gather<'m>(
 ) -> Result<(), ImageError> {
     for name in &module.depends {
         let found = all.iter().find(|known| known.name == *name).ok_or_else(|| {
-            ImageError::IncompatibleModule(format!(
-                "module {} needs module {name}, which the guest does not have: add it to `modules:`",
-                module.name
-            ))
+            ImageError::MissingDependency { module: module.name.clone(), needs: name.clone() }
         })?;
         needed.retain(|known| known.name != *name);
         needed.push(found);

@@ -78,9 +78,7 @@ fn collect(dir: &Utf8Path, below: &Utf8Path, files: &mut Vec<Utf8PathBuf>) -> Re
             files.push(below.join(name));
         }
         if files.len() > FILES_MAX {
-            return Err(ImageError::Other(format!(
-                "`{dir}` has more than {FILES_MAX} files: name the folder of the module alone"
-            )));
+            return Err(ImageError::TooManyFiles { directory: dir.to_owned(), limit: FILES_MAX });
         }
     }
     Ok(())

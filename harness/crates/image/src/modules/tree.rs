@@ -1,39 +1,39 @@
-//! A folder of modules in the kernel's own source.
+//! A directory of modules in the kernel's own source.
 
 use camino::Utf8Path;
-use xshell::Shell;
 
 use super::source_dir::SourceDir;
-use crate::debian::apt::Deb;
+use crate::context::BuildContext;
 use crate::error::ImageError;
-use crate::progress::ProgressSink;
 use crate::source::SourceArchive;
-use crate::store::{Recipe, Store};
+use crate::store::Recipe;
 use guest::is_folder_of_modules;
+use vm::process::LoggedError;
 
-/// The folder at `path` below the source's root, without patches: a product of its own for all
+/// The directory at `path` below the source's root, without patches: a product of its own for all
 /// guests, as the whole source takes long to unpack.
 ///
 /// # Errors
-/// When the package cannot be had, or its source has no such folder.
-pub(super) fn folder(
-    store: &Store,
-    package: &Deb<'_>,
-    path: &Utf8Path,
-    progress: &dyn ProgressSink,
-) -> Result<SourceDir, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
+/// When the package cannot be had, or its source has no such directory.
+pub(super) fn source_dir(context: &BuildContext<'_>, path: &Utf8Path) -> Result<SourceDir, ImageError> {
     let recipe = Recipe::new("modules-source", path.file_name().unwrap_or("linux"))
-        .with("source", package.sha256())
+        .with("source", context.kernel_source().sha256())
         .with("path", path.as_str());
-    let product = store.product(&recipe, progress, |build_dir| {
-        let tree = SourceArchive::open(&sh, build_dir, package)?.unpack_only(&[path.as_str()]);
-        let found = tree.as_ref().is_ok_and(|tree| is_folder_of_modules(&tree.join(path)));
-        if !found {
-            tree?;
-            return Err(ImageError::Other(format!("`{path}` in the kernel's source builds nothing")));
+    let product = context.product(&recipe, |build_dir| {
+        let unpacked = SourceArchive::open(context, build_dir)?.unpack_only(&[path.as_str()]);
+        let tree = match unpacked {
+            // tar(1) fails when the archive has no such member.
+            Err(ImageError::Command(LoggedError::Failed { tail, .. }))
+                if tail.contains("Not found in archive") =>
+            {
+                return Err(ImageError::NotInSource { path: path.to_owned() });
+            }
+            other => other?,
+        };
+        if !is_folder_of_modules(&tree.join(path)) {
+            return Err(ImageError::NotInSource { path: path.to_owned() });
         }
-        SourceDir::read(&tree?.join(path))?.copy(&build_dir.out.join(path))
+        SourceDir::read(&tree.join(path))?.copy(&build_dir.out.join(path))
     })?;
     SourceDir::read(&product.dir.join(path))
 }

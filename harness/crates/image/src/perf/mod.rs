@@ -14,19 +14,17 @@ use std::fs;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use xshell::{Shell, cmd};
+use xshell::cmd;
 
-use crate::debian::apt::Deb;
+use crate::context::BuildContext;
+use crate::debian::Package;
 use crate::error::ImageError;
-use crate::progress::ProgressSink;
-use crate::source::Patch;
-use crate::store::{BuildDir, Product, Recipe, Store, make_dir};
+use crate::store::{BuildDir, Product, Recipe, make_dir};
 use crate::toolchain;
 use arch::Arch;
 pub use features::Features;
 use guest::Guest;
 use source::PerfSource;
-use vm::process::{LoggedCommand, run_logged};
 
 /// A built perf.
 #[derive(Debug, Clone)]
@@ -39,7 +37,7 @@ pub struct Perf {
 
 const PROGRAM: &str = "perf";
 const FEATURES: &str = "features";
-const LIMIT: Duration = Duration::from_secs(40 * 60);
+const TIMEOUT: Duration = Duration::from_secs(40 * 60);
 
 impl Perf {
     /// The program.
@@ -48,7 +46,7 @@ impl Perf {
     }
 
     /// The SHA-256 of the program.
-    pub(super) fn sha256(&self) -> &str {
+    pub(crate) fn sha256(&self) -> Result<&str, ImageError> {
         self.product.sha256(PROGRAM)
     }
 }
@@ -89,9 +87,8 @@ impl PerfTarget {
     /// When that is no x86-64, or there is no compiler for it.
     pub(super) fn host() -> Result<PerfTarget, ImageError> {
         let Some(host) = Arch::host().filter(|host| host.name == "x86_64") else {
-            return Err(ImageError::Other(format!(
-                "failed to build perf for the host: it is {}, and only x86-64 hosts are known; run goldtrace \
-                 on one",
+            return Err(ImageError::Host(format!(
+                "failed to build perf for the host: it is {}, and only x86-64 hosts can be built on",
                 std::env::consts::ARCH
             )));
         };
@@ -105,61 +102,46 @@ impl PerfTarget {
     }
 }
 
-/// What perf is built from.
-pub(super) struct PerfInputs<'p> {
-    /// The package with the kernel's source.
-    pub(super) source: Deb<'p>,
-    /// The packages with libraries, for the target.
-    pub(super) libraries: Vec<Deb<'p>>,
-    /// Changes to the kernel's source.
-    pub(super) patches: &'p [Patch],
-}
-
 /// Build perf for `target`, or take it from the cache. What patches do to files that perf is not
 /// built from makes no difference.
 ///
 /// # Errors
 /// A patch that does not apply, a package that cannot be had, a build that fails (with the log's
 /// last lines).
-pub(super) fn build(
-    store: &Store,
-    target: &PerfTarget,
-    parts: &PerfInputs<'_>,
-    progress: &dyn ProgressSink,
-) -> Result<Perf, ImageError> {
-    let sh = Shell::new().map_err(|e| ImageError::Other(e.to_string()))?;
-    let source = PerfSource::of(store, &parts.source, progress)?;
-    let relevant = |patch: &Patch| patch.part(|path| source.manifest.covers(path));
-    let patches: Vec<Patch> = parts.patches.iter().filter_map(relevant).collect();
+pub(crate) fn build(context: &BuildContext<'_>, target: &PerfTarget) -> Result<Perf, ImageError> {
+    let source = PerfSource::of(context)?;
+    let patches = context.patches_to(|path| source.manifest.covers(path));
+    let libraries = context.perf_libraries(&target.debian_arch);
     let recipe = Recipe::new("perf", target.name)
         .with("source", source.digest.as_str())
-        .with("patches", patches.iter().map(|p| format!("{}\n", p.sha256())).collect::<String>())
-        .with("libraries", parts.libraries.iter().map(|d| format!("{}\n", d.sha256())).collect::<String>())
-        .with("compiler", toolchain::version(&sh, &target.cross)?)
+        .with("patches", patches.key())
+        .with(
+            "libraries",
+            libraries.iter().map(|package| format!("{}\n", package.sha256())).collect::<String>(),
+        )
+        .with("compiler", toolchain::version(&target.cross)?)
         .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
         .with("layout", "1");
-    let product = store.product(&recipe, progress, |build_dir| {
-        let tree = source.unpack(&sh, build_dir)?;
-        for patch in &patches {
-            patch.apply(&sh, build_dir, &tree)?;
-        }
-        let build = PerfBuild { sh: &sh, build_dir, store, target, tree };
-        build.make_sysroot(&parts.libraries)?;
+    let product = context.product(&recipe, |build_dir| {
+        toolchain::require_all(&target.cross)?;
+        let tree = source.unpack(build_dir)?;
+        patches.apply(build_dir, &context.kernel_source(), &tree)?;
+        let build = PerfBuild { context, build_dir, target, tree };
+        build.make_sysroot(&libraries)?;
         let features = build.look_for_features()?;
         build.compile(features)?;
         build.keep(features)
     })?;
     let path = product.dir.join(FEATURES);
     let text = fs::read_to_string(&path).map_err(|e| ImageError::file("read", &path, e))?;
-    let features = Features::parse(&text)
-        .ok_or_else(|| ImageError::Other(format!("`{path}` does not say what perf can do: {text}")))?;
+    let lacks = || ImageError::Lacks { file: path, what: format!("line about libtraceevent: {text}") };
+    let features = Features::parse(&text).ok_or_else(lacks)?;
     Ok(Perf { product, features })
 }
 
 struct PerfBuild<'b> {
-    sh: &'b Shell,
+    context: &'b BuildContext<'b>,
     build_dir: &'b BuildDir<'b>,
-    store: &'b Store,
     target: &'b PerfTarget,
     tree: Utf8PathBuf,
 }
@@ -174,13 +156,12 @@ impl PerfBuild<'_> {
         self.tree.join("tools/perf")
     }
 
-    fn make_sysroot(&self, libraries: &[Deb<'_>]) -> Result<(), ImageError> {
-        let (sysroot, log) = (self.sysroot(), &self.build_dir.log);
+    fn make_sysroot(&self, libraries: &[Package<'_>]) -> Result<(), ImageError> {
+        let (sysroot, sh) = (self.sysroot(), &self.build_dir.sh);
         make_dir(&sysroot)?;
-        for deb in libraries {
-            let file = deb.file()?;
-            let command = cmd!(self.sh, "dpkg-deb -x {file} {sysroot}");
-            run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
+        for package in libraries {
+            let file = package.file(self.context)?;
+            self.build_dir.run(cmd!(sh, "dpkg-deb -x {file} {sysroot}"), TIMEOUT)?;
         }
         Ok(())
     }
@@ -205,22 +186,20 @@ impl PerfBuild<'_> {
     }
 
     fn make(&self, file: &str, features: Features) -> Result<(), ImageError> {
-        let BuildDir { log, label, progress, .. } = self.build_dir;
+        let sh = &self.build_dir.sh;
         let (sysroot, folder, jobs) = (self.sysroot(), self.folder(), toolchain::jobs());
         let words = make::words(self.target, &sysroot, features.libtraceevent);
-        let command = cmd!(self.sh, "make -C {folder} -f Makefile.perf {jobs} {words...} {file}")
+        let command = cmd!(sh, "make -C {folder} -f Makefile.perf {jobs} {words...} {file}")
             .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
             .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
-        let command = toolchain::with_cache(command, self.store, self.build_dir);
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |line| progress.line(label, line))?;
-        Ok(())
+        let command = toolchain::with_cache(command, self.context.store, self.build_dir);
+        self.build_dir.compile(command, TIMEOUT)
     }
 
     fn keep(&self, features: Features) -> Result<(), ImageError> {
-        let BuildDir { out: kept, log, .. } = self.build_dir;
+        let BuildDir { out: kept, sh, .. } = self.build_dir;
         let (folder, strip) = (self.folder(), format!("{}strip", self.target.cross));
-        let command = cmd!(self.sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}");
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
+        self.build_dir.run(cmd!(sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}"), TIMEOUT)?;
         let path = kept.join(FEATURES);
         fs::write(&path, features.to_text()).map_err(|e| ImageError::file("write", path, e))
     }

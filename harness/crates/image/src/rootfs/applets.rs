@@ -30,14 +30,16 @@ pub(crate) fn check(names: &[String], busybox: &[u8]) -> Result<(), ImageError> 
     let table = memchr::memmem::find(busybox, TABLE).map(|at| &busybox[at..]);
     let table = table.and_then(|rest| Some(&rest[..memchr::memmem::find(rest, b"\0\0")?]));
     let table = table.ok_or_else(|| {
-        ImageError::Other("this busybox has no table of applets that begins with `[`".to_owned())
+        ImageError::Host(
+            "failed to read busybox's table of applets: it holds none that begins with `[`".to_owned(),
+        )
     })?;
     let has = |name: &&String| table.split(|byte| *byte == 0).any(|known| known == name.as_bytes());
     let missing: Vec<&str> = names.iter().filter(|name| !has(name)).map(String::as_str).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(ImageError::Other(format!("{LIST}: this busybox has no applet {}", missing.join(", "))))
+    Err(ImageError::MissingApplets { file: LIST, names: missing.into_iter().map(str::to_owned).collect() })
 }
 
 #[cfg(test)]
@@ -56,6 +58,6 @@ mod tests {
         assert_eq!(error(&["cat", "echo"], busybox), None);
         let told = error(&["cat", "nice", "ech"], busybox).expect("refused");
         assert!(told.ends_with("no applet nice, ech"), "{told}");
-        assert!(error(&["cat"], b"\0cat\0echo\0\0").expect("refused").contains("no table"));
+        assert!(error(&["cat"], b"\0cat\0echo\0\0").expect("refused").contains("table of applets"));
     }
 }

@@ -7,14 +7,13 @@ use camino::Utf8Path;
 use cpio::newc::{Builder, trailer};
 
 use super::applets;
+use crate::context::BuildContext;
 use crate::error::ImageError;
 use crate::kernel::BuiltKernel;
 use crate::modules::{BuiltModule, dependencies};
 use crate::perf::Perf;
-use crate::progress::ProgressSink;
-use crate::store::{Product, Recipe, Store};
+use crate::store::{Product, Recipe};
 use guest::Guest;
-use guest::Project;
 
 /// What modprobe(8) reads in the kernel's folder of modules.
 const DEPENDENCIES: &str = "modules.dep";
@@ -37,31 +36,32 @@ pub(crate) struct Contents<'c> {
 }
 
 /// The archive as a product whose only file is `initramfs.cpio`.
+///
+/// # Errors
+/// An applet that busybox lacks, a module that needs one that is not there, a file that cannot be read.
 pub(crate) fn build(
-    store: &Store,
-    project: &Project,
+    context: &BuildContext<'_>,
     guest: &Guest,
     contents: &Contents<'_>,
-    progress: &dyn ProgressSink,
 ) -> Result<Product, ImageError> {
     let Contents { kernel, modules, busybox, agent, perf } = contents;
-    let applets = applets::listed(project)?;
+    let applets = applets::listed(context.project)?;
     let dependencies = dependencies(modules)?;
     let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
-    let name = format!("{}{}", guest.name, if perf.is_some() { "-perf" } else { "" });
+    let name = format!("{}{}", guest.arch.name, if perf.is_some() { "-perf" } else { "" });
     let recipe = Recipe::new("initramfs", &name)
-        .with("busybox", busybox.sha256("busybox"))
-        .with("agent", agent.sha256("init"))
+        .with("busybox", busybox.sha256("busybox")?)
+        .with("agent", agent.sha256("init")?)
         .with("applets", applets.join(" "))
         .with("release", &kernel.release)
         .with("modules", list)
         .with("dependencies", &dependencies)
         .with("layout", format!("2 {FOLDERS:?}"));
     let recipe = match perf {
-        Some(perf) => recipe.with("perf", perf.sha256()),
+        Some(perf) => recipe.with("perf", perf.sha256()?),
         None => recipe,
     };
-    store.product(&recipe, progress, |build_dir| {
+    context.product(&recipe, |build_dir| {
         let mut archive = CpioArchive::new();
         for folder in FOLDERS {
             archive.folder(folder)?;
@@ -107,8 +107,9 @@ impl CpioArchive {
     }
 
     fn entry(&mut self, name: &str, mode: u32, links: u32, data: &[u8]) -> Result<(), ImageError> {
-        let size = u32::try_from(data.len())
-            .map_err(|_| ImageError::Other(format!("{name} is too large for an initramfs")))?;
+        let size = u32::try_from(data.len()).map_err(|_| {
+            ImageError::InvalidInput(format!("`{name}` is too large for an initramfs: {} bytes", data.len()))
+        })?;
         let builder = Builder::new(name).ino(self.next_inode).mode(mode).nlink(links).mtime(0);
         self.next_inode += 1;
         let fail = |e| ImageError::file("archive", name, e);

@@ -4,21 +4,19 @@ use std::fs;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
-use xshell::{Shell, cmd};
+use xshell::cmd;
 
-use crate::debian::apt::Deb;
+use crate::context::BuildContext;
 use crate::error::ImageError;
 use crate::store::{BuildDir, make_dir};
-use vm::process::{LoggedCommand, run_logged};
 
 /// The packed source in the build_dir's scratch folder. All that it holds is below one folder.
 pub(crate) struct SourceArchive<'w> {
     path: Utf8PathBuf,
-    sh: &'w Shell,
     build_dir: &'w BuildDir<'w>,
 }
 
-const LIMIT: Duration = Duration::from_secs(20 * 60);
+const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
 impl<'w> SourceArchive<'w> {
     /// Take the archive out of the package `source`.
@@ -26,24 +24,25 @@ impl<'w> SourceArchive<'w> {
     /// # Errors
     /// When the package cannot be had, or holds no kernel source.
     pub(crate) fn open(
-        sh: &'w Shell,
+        context: &BuildContext<'_>,
         build_dir: &'w BuildDir<'w>,
-        source: &Deb<'_>,
     ) -> Result<SourceArchive<'w>, ImageError> {
-        let BuildDir { scratch, log, label, progress, .. } = build_dir;
-        let deb = source.file()?;
+        let BuildDir { scratch, label, progress, sh, .. } = build_dir;
+        let deb = context.kernel_source().file(context)?;
         progress.line(label, "unpacking the source");
-        let command = cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb");
-        run_logged(LoggedCommand { command, log, timeout: LIMIT }, |_| ())?;
+        build_dir.run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"), TIMEOUT)?;
         let folder = scratch.join("deb/usr/src");
         let path = folder
             .read_dir_utf8()
             .map_err(|e| ImageError::file("list", &folder, e))?
             .filter_map(Result::ok)
             .find(|e| e.file_name().ends_with(".tar.xz") && e.file_name().starts_with("linux-source"))
-            .ok_or_else(|| ImageError::Other(format!("{deb} holds no usr/src/linux-source-*.tar.xz")))?
+            .ok_or_else(|| ImageError::Lacks {
+                file: deb.clone(),
+                what: "usr/src/linux-source-*.tar.xz".to_owned(),
+            })?
             .into_path();
-        Ok(SourceArchive { path, sh, build_dir })
+        Ok(SourceArchive { path, build_dir })
     }
 
     /// Unpack everything into the folder `linux` of the scratch folder.
@@ -65,14 +64,14 @@ impl<'w> SourceArchive<'w> {
     }
 
     fn extract(&self, more: &[String]) -> Result<Utf8PathBuf, ImageError> {
-        let SourceArchive { path, sh, build_dir } = self;
-        let tree = build_dir.scratch.join("linux");
+        let (path, sh) = (&self.path, &self.build_dir.sh);
+        let tree = self.build_dir.scratch.join("linux");
         make_dir(&tree)?;
         // xz(1) on all CPUs: what tar itself calls uses one.
         let xz = "--use-compress-program=xz --threads=0";
         let command =
             cmd!(sh, "tar --extract {xz} --file {path} --directory {tree} --strip-components 1 {more...}");
-        run_logged(LoggedCommand { command, log: &build_dir.log, timeout: LIMIT }, |_| ())?;
+        self.build_dir.run(command, TIMEOUT)?;
         Ok(tree)
     }
 }

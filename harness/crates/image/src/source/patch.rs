@@ -4,13 +4,18 @@ use std::fs;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
-use xshell::{Shell, cmd};
+use vm::process::LoggedError;
+use xshell::cmd;
 
 use super::diff;
+use crate::debian::Package;
 use crate::digest::text_digest;
 use crate::error::ImageError;
 use crate::store::BuildDir;
-use vm::process::{LoggedCommand, run_logged};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// How many lines of hunks that do not apply are shown; the log has what patch(1) printed.
+const HUNK_LINES: usize = 40;
 
 /// A unified diff against the root of the kernel's source tree.
 #[derive(Debug, Clone)]
@@ -27,19 +32,17 @@ impl Patch {
     pub fn load(path: &Utf8Path) -> Result<Patch, ImageError> {
         let text = fs::read_to_string(path).map_err(|e| ImageError::file("read patch", path, e))?;
         if !text.lines().any(|line| line.starts_with("+++ ")) {
-            return Err(ImageError::Other(format!(
-                "`{path}` is no patch: it has no line that begins with `+++ ` (make one with `git diff` or `diff -u`)"
-            )));
+            return Err(ImageError::NotAPatch { path: path.to_owned() });
         }
         Ok(Patch { path: path.to_owned(), text })
     }
 
     /// The digest of its text.
-    pub fn sha256(&self) -> String {
+    pub(crate) fn sha256(&self) -> String {
         text_digest(&self.text).as_str().to_owned()
     }
 
-    /// The part that touches files which `wanted` wants, by their paths below the source's root;
+    /// The part that touches files which `wanted` accepts, by their paths below the source's root;
     /// `None` when there is no such part.
     pub(crate) fn part(&self, wanted: impl Fn(&Utf8Path) -> bool) -> Option<Patch> {
         let parts = diff::parts(&self.text);
@@ -48,26 +51,54 @@ impl Patch {
         (!text.is_empty()).then(|| Patch { path: self.path.clone(), text })
     }
 
-    /// Apply it to `tree`, without fuzz: a patch that has to be guessed at is not the one meant.
+    /// Apply it to `tree`, the source out of `package`, without fuzz: a patch that has to be guessed at
+    /// is not the one meant.
     ///
     /// # Errors
-    /// When it does not apply, with what patch(1) says.
+    /// [`ImageError::PatchDoesNotApply`] with what patch(1) prints and the hunks that it rejects.
     pub(crate) fn apply(
         &self,
-        sh: &Shell,
         build_dir: &BuildDir<'_>,
+        package: &Package<'_>,
         tree: &Utf8Path,
     ) -> Result<(), ImageError> {
-        let BuildDir { log, label, progress, scratch, .. } = build_dir;
+        let BuildDir { label, progress, sh, .. } = build_dir;
         progress.line(label, &format!("applying {}", self.path));
-        let file = scratch.join("change.patch");
+        let (file, rejects) = (build_dir.scratch.join("change.patch"), build_dir.scratch.join("rejects"));
         fs::write(&file, &self.text).map_err(|e| ImageError::file("write", &file, e))?;
-        let command = cmd!(sh, "patch --batch --forward --fuzz=0 -p1 --directory {tree} --input {file}");
-        run_logged(LoggedCommand { command, log, timeout: Duration::from_secs(60) }, |_| ())
-            .map_err(|error| ImageError::Other(format!("patch `{}` does not apply: {error}", self.path)))
+        let options = ["--batch", "--forward", "--fuzz=0", "-p1"];
+        let command =
+            cmd!(sh, "patch {options...} --directory {tree} --input {file} --reject-file {rejects}");
+        match build_dir.run(command, TIMEOUT) {
+            Err(ImageError::Command(LoggedError::Failed { tail, .. })) => {
+                Err(ImageError::PatchDoesNotApply {
+                    patch: self.path.clone(),
+                    source_package: package.to_string(),
+                    details: details(&tail, &fs::read_to_string(&rejects).unwrap_or_default()),
+                })
+            }
+            other => other,
+        }
     }
 }
 
+/// What patch(1) printed of failures, and the hunks that it rejected.
+fn details(printed: &str, rejects: &str) -> String {
+    let failures = printed.lines().map(str::trim).filter(|line| {
+        let about = ["FAILED at", "can't find file", "malformed", "Reversed", "ignored", "|--- "];
+        about.iter().any(|part| line.contains(part))
+    });
+    let mut lines: Vec<&str> = failures.collect();
+    if lines.is_empty() {
+        lines = printed.lines().map(str::trim).collect();
+    }
+    let hunks: Vec<&str> = rejects.lines().collect();
+    lines.extend(hunks.iter().take(HUNK_LINES));
+    if hunks.len() > HUNK_LINES {
+        lines.push("...");
+    }
+    lines.join("\n")
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@
 //! Layout below the root: `products/` finished, `work/` being made, `locks/`, `logs/`, `damaged/`
 //! (products whose files no longer match, kept for inspection).
 
+mod build_dir;
 mod product;
 mod recipe;
 mod work;
@@ -19,8 +20,11 @@ use std::time::Instant;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
+use xshell::Shell;
+
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
+pub(crate) use build_dir::BuildDir;
 pub use product::Product;
 use product::{MANIFEST, ProductManifest, damage, inventory};
 pub use recipe::Recipe;
@@ -31,20 +35,6 @@ pub struct Store {
     root: Utf8PathBuf,
     /// Products that this process has already verified, by folder.
     verified: Mutex<BTreeMap<String, Product>>,
-}
-
-/// Where the maker of a product works.
-pub struct BuildDir<'s> {
-    /// The product's files go here, and nothing else.
-    pub out: Utf8PathBuf,
-    /// For anything else; removed afterwards.
-    pub scratch: Utf8PathBuf,
-    /// Output of commands is appended to this file; it is kept.
-    pub log: Utf8PathBuf,
-    /// The recipe's label, for progress.
-    pub label: String,
-    /// Who is told of progress.
-    pub progress: &'s dyn ProgressSink,
 }
 
 impl Store {
@@ -58,12 +48,7 @@ impl Store {
             .map(Utf8PathBuf::from)
             .or_else(|| from("XDG_CACHE_HOME").map(|dir| Utf8PathBuf::from(dir).join("goldtrace")))
             .or_else(|| from("HOME").map(|dir| Utf8PathBuf::from(dir).join(".cache/goldtrace")))
-            .ok_or_else(|| {
-                ImageError::Other(
-                    "no place for the cache: set GOLDTRACE_CACHE, XDG_CACHE_HOME or HOME to a folder"
-                        .to_owned(),
-                )
-            })?;
+            .ok_or(ImageError::NoCacheDirectory)?;
         Store::open(&root)
     }
 
@@ -175,6 +160,7 @@ impl Store {
             log: self.root.join("logs").join(format!("{folder}.log")),
             label: label.clone(),
             progress,
+            sh: Shell::new().map_err(|e| ImageError::Host(e.to_string()))?,
         };
         make_dir(&build_dir.out)?;
         make_dir(&build_dir.scratch)?;
@@ -201,12 +187,12 @@ impl Store {
         if error.is_interrupt() || free > 256 << 20 {
             return error;
         }
-        ImageError::Other(format!(
-            "no room to make {label}: {} MiB are free in {}; free some, or set GOLDTRACE_CACHE to a folder \
-             on another disk (a build needs about 3 GiB)\n{error}",
-            free >> 20,
-            self.root
-        ))
+        ImageError::NoSpace {
+            label: label.to_owned(),
+            free_mib: free >> 20,
+            root: self.root.clone(),
+            source: Box::new(error),
+        }
     }
 }
 
@@ -299,7 +285,7 @@ mod tests {
         let (_dir, store) = store();
         let result = store.product(&recipe(), &Silent, |build_dir| {
             write(build_dir, "half")?;
-            Err(ImageError::Other("on purpose".to_owned()))
+            Err(ImageError::Host("on purpose".to_owned()))
         });
         assert!(result.is_err());
         assert!(folder_is_empty(&store, "work") && folder_is_empty(&store, "products"));

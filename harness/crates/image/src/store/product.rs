@@ -21,10 +21,12 @@ pub struct Product {
 impl Product {
     /// The SHA-256 of one of its files, as the manifest has it.
     ///
-    /// # Panics
-    /// When the product has no such file: its recipe and its user disagree.
-    pub fn sha256(&self, file: &str) -> &str {
-        &self.files.get(Utf8Path::new(file)).unwrap_or_else(|| panic!("{} holds no {file}", self.dir)).sha256
+    /// # Errors
+    /// When the product has no such file.
+    pub fn sha256(&self, file: &str) -> Result<&str, ImageError> {
+        let entry = self.files.get(Utf8Path::new(file));
+        let lacks = || ImageError::Lacks { file: self.dir.clone(), what: file.to_owned() };
+        Ok(&entry.ok_or_else(lacks)?.sha256)
     }
 
     /// What tells it from every other product: its folder's name, with the digest of its recipe.

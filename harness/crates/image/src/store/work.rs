@@ -12,7 +12,7 @@ use crate::progress::ProgressSink;
 use vm::process::interrupt;
 
 /// How long one goldtrace waits for another that makes the same product.
-const LOCK_LIMIT: Duration = Duration::from_secs(3600);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A folder of the cache that is removed when this is dropped.
 #[derive(Debug)]
@@ -65,16 +65,29 @@ impl Store {
     }
 
     /// Hold the lock `name`, once no other process does. `label` is what it guards, for people.
-    pub(super) fn lock(
+    ///
+    /// # Errors
+    /// [`ImageError::LockTimeout`] when another process keeps it too long.
+    pub(crate) fn lock(
         &self,
         name: &str,
         label: &str,
         progress: &dyn ProgressSink,
     ) -> Result<File, ImageError> {
+        self.lock_within(name, label, progress, LOCK_TIMEOUT)
+    }
+
+    fn lock_within(
+        &self,
+        name: &str,
+        label: &str,
+        progress: &dyn ProgressSink,
+        timeout: Duration,
+    ) -> Result<File, ImageError> {
         let path = self.root.join("locks").join(name);
         let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
         let start = Instant::now();
-        let mut told = false;
+        let mut noticed = false;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
@@ -82,15 +95,12 @@ impl Store {
                 Err(error) => return Err(ImageError::file("lock", &path, error.into())),
             }
             interrupt::check()?;
-            if !told {
-                progress.notice(&format!("waiting for another goldtrace that makes {label}"));
-                told = true;
+            if !noticed {
+                progress.notice(&format!("waiting for another goldtrace to finish {label}"));
+                noticed = true;
             }
-            if start.elapsed() > LOCK_LIMIT {
-                return Err(ImageError::Other(format!(
-                    "gave up after {} s: another goldtrace holds {path}; end it, or set GOLDTRACE_CACHE",
-                    LOCK_LIMIT.as_secs()
-                )));
+            if start.elapsed() > timeout {
+                return Err(ImageError::LockTimeout { path, seconds: timeout.as_secs() });
             }
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -12,7 +12,7 @@ use camino::Utf8Path;
 
 use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, Case, Step};
-use crate::prepare::{PreparedGuest, rootfs_spec};
+use crate::prepare::{BootError, PreparedGuest, rootfs_spec};
 use dtl::Written;
 use vm::qemu::{GuestControl, Machine};
 use vm::{Answer, Request, Session, Splat, StepEnd, Work};
@@ -75,11 +75,17 @@ pub fn execute(
     let machine = match ready.start_trial(case, &dir.dir) {
         Ok(machine) => machine,
         Err(error) => {
-            transcript.abort = Some(match error.error.kind() {
-                std::io::ErrorKind::Interrupted => Abort::Interrupted,
-                _ => Abort::Machine(format!("failed to start QEMU: {}", error.error)),
-            });
-            transcript.command = error.command;
+            let (abort, command) = match error {
+                BootError::Image(error) if error.is_interrupt() => (Abort::Interrupted, String::new()),
+                BootError::Image(error) => (Abort::Machine(error.to_string()), String::new()),
+                BootError::Start(error) if error.error.kind() == std::io::ErrorKind::Interrupted => {
+                    (Abort::Interrupted, error.command)
+                }
+                BootError::Start(error) => {
+                    (Abort::Machine(format!("failed to start QEMU: {}", error.error)), error.command)
+                }
+            };
+            (transcript.abort, transcript.command) = (Some(abort), command);
             return Ok(transcript);
         }
     };
@@ -186,13 +192,13 @@ fn on_host_alone(
 
 /// The module that a step names.
 fn inspected(case: &Case, ready: &PreparedGuest, step: &Step) -> Result<Option<Inspected>, Abort> {
-    let modules = || &ready.image.rootfs(&rootfs_spec(case)).modules;
     let name = match (&step.action, &step.capture) {
         (Action::Inspect { module }, _) => module,
         (_, Some(Capture { defined_by: Some(module), .. })) => module,
         _ => return Ok(None),
     };
-    inspect(name, modules()).map(Some)
+    let rootfs = ready.image.rootfs(&rootfs_spec(case)).map_err(|e| Abort::Machine(e.to_string()))?;
+    inspect(name, &rootfs.modules).map(Some)
 }
 
 fn described(inspected: &Inspected) -> Answer {

@@ -1,6 +1,7 @@
 //! What trials boot: each guest with its image and accelerator, made ready once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -36,6 +37,17 @@ pub struct PreparedGuest {
     symbols: BTreeSet<String>,
 }
 
+/// Why a guest was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// What it boots cannot be made.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// QEMU cannot be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
 /// All guests of a run.
 #[derive(Debug, Clone, Default)]
 pub struct PreparedGuests {
@@ -58,17 +70,17 @@ impl PreparedGuests {
     /// # Errors
     /// When an image cannot be made, or the wanted accelerator cannot be used.
     pub fn prepare(
-        builder: &Builder<'_>,
+        builder: &Arc<Builder>,
         guests: &[&Guest],
         wanted: WantedAccel,
         needs: Needs<'_>,
     ) -> Result<PreparedGuests, ImageError> {
         let mut prepared = PreparedGuests::default();
         for guest in guests {
-            let image = builder.image(guest)?;
+            let image = GuestImage::new(builder, guest)?;
             let config = image.kernel.config()?;
             let accel =
-                AccelChoice::make(guest, wanted, || probe(guest, &image)).map_err(ImageError::Other)?;
+                AccelChoice::make(guest, wanted, || probe(guest, &image)).map_err(ImageError::Host)?;
             let on = |line: &str| {
                 let (symbol, value) = line.split_once('=')?;
                 (value != "n").then(|| symbol.to_owned())
@@ -77,7 +89,10 @@ impl PreparedGuests {
             let mut ready =
                 PreparedGuest { guest: (*guest).clone(), image, accel, boot_limit: BOOT_LIMIT, symbols };
             for spec in needs.rootfs_specs(&ready) {
-                builder.add_rootfs(guest, &mut ready.image, spec)?;
+                if spec.perf {
+                    ready.image.add_perf()?;
+                }
+                ready.image.rootfs(&spec)?;
             }
             needs.check_modules(&ready)?;
             prepared.guests.insert(guest.name.clone(), ready);
@@ -178,7 +193,8 @@ impl<'t> Needs<'t> {
     /// Whether the steps of trials name modules that are there.
     fn check_modules(self, ready: &PreparedGuest) -> Result<(), ImageError> {
         for trial in self.of_guest(ready) {
-            let modules = &ready.image.rootfs(&rootfs_spec(trial.case)).modules;
+            let rootfs = ready.image.rootfs(&rootfs_spec(trial.case))?;
+            let modules = &rootfs.modules;
             for (step, name) in trial.case.named_modules() {
                 if modules.iter().any(|module| module.name == plain_name(name)) {
                     continue;
@@ -186,7 +202,7 @@ impl<'t> Needs<'t> {
                 let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
                 let help = did_you_mean(name, names.iter().copied())
                     .unwrap_or_else(|| format!("it has: {}", names.join(", ")));
-                return Err(ImageError::IncompatibleModule(format!(
+                return Err(ImageError::InvalidInput(format!(
                     "{}:{}: guest {} has no module `{name}`: {help}",
                     trial.case.file, step.line, ready.guest.name
                 )));
@@ -229,28 +245,22 @@ impl PreparedGuest {
     /// Start the guest. See [`Machine::start`].
     ///
     /// # Errors
-    /// When QEMU cannot be started.
-    ///
-    /// # Panics
-    /// When the guest was prepared without this rootfs for this guest.
+    /// When what it boots cannot be made, or QEMU cannot be started.
     pub fn start(
         &self,
         spec: &RootfsSpec,
         mode: Mode,
         logs: &Utf8Path,
         console: Console,
-    ) -> Result<Machine, StartError> {
+    ) -> Result<Machine, BootError> {
         self.boot(spec, mode, false, logs, console)
     }
 
     /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
     ///
     /// # Errors
-    /// When QEMU cannot be started.
-    ///
-    /// # Panics
     /// As [`PreparedGuest::start`].
-    pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
+    pub fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, BootError> {
         let shares_memory = case.writes_dispatch_log();
         self.boot(&rootfs_spec(case), Mode::Agent, shares_memory, logs, Console::Watched)
     }
@@ -262,11 +272,11 @@ impl PreparedGuest {
         shares_memory: bool,
         logs: &Utf8Path,
         console: Console,
-    ) -> Result<Machine, StartError> {
-        let initramfs = &self.image.rootfs(spec).initramfs;
+    ) -> Result<Machine, BootError> {
+        let rootfs = self.image.rootfs(spec)?;
         let kernel = self.image.kernel.image();
-        let boot = boot(&self.guest, self.accel.accel, &kernel, initramfs, mode);
-        Machine::start(&boot, shares_memory, logs, console)
+        let boot = boot(&self.guest, self.accel.accel, &kernel, &rootfs.initramfs, mode);
+        Ok(Machine::start(&boot, shares_memory, logs, console)?)
     }
 
     /// The config symbols that the case requires and the kernel does not have.
@@ -292,8 +302,8 @@ fn probe(guest: &Guest, image: &GuestImage) -> Result<(), String> {
     let logs = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = Utf8Path::from_path(logs.path()).ok_or("the temporary folder's name is not UTF-8")?;
     let kernel = image.kernel.image();
-    let plain = &image.rootfs(&RootfsSpec::default()).initramfs;
-    let boot = boot(guest, Accel::Kvm, &kernel, plain, Mode::Agent);
+    let plain = image.rootfs(&RootfsSpec::default()).map_err(|e| e.to_string())?;
+    let boot = boot(guest, Accel::Kvm, &kernel, &plain.initramfs, Mode::Agent);
     let machine = Machine::start(&boot, false, path, Console::Watched).map_err(|e| e.error.to_string())?;
     let opened = Session::open(machine, &image.kernel.release, guest.cpus, PROBE_LIMIT);
     opened.map(drop).map_err(|failed| {

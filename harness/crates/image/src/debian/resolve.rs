@@ -1,39 +1,22 @@
-//! Which packages the images are made from: `images/sources.yaml`, and the versions found for it.
+//! The versions of packages that are in use: found once, pinned, and kept for a week.
 
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-use camino::Utf8PathBuf;
+use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 
-use crate::debian::apt::{self, Apt, Candidate};
+use super::apt::{Apt, INDEX_LABEL};
+use super::candidate::Candidate;
+use super::mirror::Mirror;
+use super::sources_file::{FILE, SourcesFile};
 use crate::digest::text_digest;
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
 use crate::store::Store;
-use diagnostic::Diagnostic;
-use guest::Project;
-use yaml::{Document, Reader};
-
-const FILE: &str = "images/sources.yaml";
 
 /// How long found versions are used before the mirror is asked again.
 const FRESH: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// `images/sources.yaml` as it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourcesFile {
-    /// Debian suites, the preferred one first.
-    pub suites: Vec<String>,
-    /// The metapackage that depends on the newest kernel source.
-    pub kernel_package: String,
-    /// The oldest kernel that will do, as `MAJOR.MINOR`.
-    pub kernel_minimum: (u32, u32),
-    /// The package with the guests' userland.
-    pub busybox_package: String,
-    /// The packages with the libraries that perf is linked with.
-    pub perf_packages: Vec<String>,
-}
 
 /// The packages that images are made from, each pinned to a version and a SHA-256.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,20 +24,20 @@ pub struct Sources {
     /// The suite that they come from.
     pub suite: String,
     /// The kernel's source.
-    pub kernel: Candidate,
+    pub(crate) kernel: Candidate,
     /// The userland, one for each Debian architecture asked for.
-    pub busybox: Vec<Candidate>,
+    pub(crate) busybox: Vec<Candidate>,
     /// What perf is linked with.
-    pub perf: Libraries,
+    pub(crate) perf: Libraries,
 }
 
 /// Packages with libraries, from the suite that the compilers come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Libraries {
+pub(crate) struct Libraries {
     /// The suite: the host's own.
-    pub suite: String,
+    pub(crate) suite: String,
     /// The packages, for each Debian architecture asked for.
-    pub packages: Vec<Candidate>,
+    pub(crate) packages: Vec<Candidate>,
 }
 
 /// Whether the mirror is asked for newer versions.
@@ -66,65 +49,6 @@ pub enum Refresh {
     Now,
 }
 
-impl SourcesFile {
-    /// Read the project's file.
-    ///
-    /// # Errors
-    /// Every fault of the file.
-    pub fn load(project: &Project) -> Result<SourcesFile, Vec<Diagnostic>> {
-        let text = fs::read_to_string(project.path(FILE))
-            .map_err(|e| vec![Diagnostic::whole_file(FILE, format!("failed to read the sources: {e}"))])?;
-        let document = Document::parse(FILE, text).map_err(|fault| vec![fault])?;
-        let mut reader = Reader::new();
-        let file = SourcesFile::read(&mut reader, &document);
-        let faults = reader.into_errors();
-        match file {
-            Some(file) if faults.is_empty() => Ok(file),
-            _ => Err(faults),
-        }
-    }
-
-    fn read(r: &mut Reader, document: &Document) -> Option<SourcesFile> {
-        let f = r.fields(document.root(), &["suites", "kernel", "busybox", "perf"])?;
-        let suites = f.need(r, "suites").and_then(|node| {
-            let suites = r.lines(&node)?;
-            if suites.is_empty() {
-                r.report(node.error("at least one suite is needed"));
-            }
-            Some(suites)
-        });
-        let kernel = f.need(r, "kernel").and_then(|node| {
-            let f = r.fields(node, &["package", "minimum"])?;
-            let package = f.need(r, "package").and_then(|node| r.line(&node));
-            let minimum = f.need(r, "minimum").and_then(|node| {
-                let text = r.line(&node)?;
-                let version = major_minor(&text);
-                if version.is_none() {
-                    r.report(node.error(format!("`{text}` is no version")).with_help("write it as \"6.18\""));
-                }
-                version
-            });
-            Some((package?, minimum?))
-        });
-        let busybox = f.need(r, "busybox").and_then(|node| {
-            let f = r.fields(node, &["package"])?;
-            f.need(r, "package").and_then(|node| r.line(&node))
-        });
-        let perf = f.need(r, "perf").and_then(|node| {
-            let f = r.fields(node, &["packages"])?;
-            f.need(r, "packages").and_then(|node| r.lines(&node))
-        });
-        let (kernel_package, kernel_minimum) = kernel?;
-        Some(SourcesFile {
-            suites: suites?,
-            kernel_package,
-            kernel_minimum,
-            busybox_package: busybox?,
-            perf_packages: perf?,
-        })
-    }
-}
-
 impl Sources {
     /// The pinned packages for `file`, for the Debian architectures in `archs`.
     ///
@@ -133,7 +57,19 @@ impl Sources {
     ///
     /// # Errors
     /// When nothing is known and the mirror cannot be asked, or has no kernel that is new enough.
-    pub fn resolve(
+    pub(crate) fn resolve(
+        store: &Store,
+        file: &SourcesFile,
+        archs: &[String],
+        refresh: Refresh,
+        progress: &dyn ProgressSink,
+    ) -> Result<Sources, ImageError> {
+        Sources::resolve_at(Mirror::of_host, store, file, archs, refresh, progress)
+    }
+
+    /// As [`Sources::resolve`], at the mirror that `mirror` names when it must be asked.
+    fn resolve_at(
+        mirror: impl Fn() -> Result<Mirror, ImageError>,
         store: &Store,
         file: &SourcesFile,
         archs: &[String],
@@ -142,16 +78,23 @@ impl Sources {
     ) -> Result<Sources, ImageError> {
         let key = text_digest(&format!("{file:?} {archs:?}"));
         let path = store.root().join("sources").join(format!("{}.json", key.short()));
-        let known = Sources::known(&path);
-        if let Some((sources, age)) = &known {
-            if refresh == Refresh::WhenOld && *age < FRESH {
-                return Ok(sources.clone());
-            }
+        let fresh = |known: &Option<(Sources, Duration)>| {
+            let (sources, _) = known.as_ref().filter(|(_, age)| *age < FRESH)?;
+            (refresh == Refresh::WhenOld).then(|| sources.clone())
+        };
+        if let Some(sources) = fresh(&Sources::known(&path)) {
+            return Ok(sources);
         }
-        let step = "package versions";
+        let _lock = store.lock(&format!("sources-{}", key.short()), "with the package versions", progress)?;
+        // Another process may have found them while this one waited for the lock.
+        let known = Sources::known(&path);
+        if let Some(sources) = fresh(&known) {
+            return Ok(sources);
+        }
+        let step = INDEX_LABEL;
         let start = std::time::Instant::now();
         progress.begin(step);
-        let found = Sources::find(store, file, archs, progress);
+        let found = mirror().and_then(|mirror| Sources::find(&mirror, store, file, archs, progress));
         progress.end(step, found.is_ok(), start.elapsed());
         match (found, known) {
             (Ok(sources), _) => {
@@ -170,6 +113,7 @@ impl Sources {
     }
 
     fn find(
+        mirror: &Mirror,
         store: &Store,
         file: &SourcesFile,
         archs: &[String],
@@ -177,7 +121,7 @@ impl Sources {
     ) -> Result<Sources, ImageError> {
         let mut reasons = Vec::new();
         for suite in &file.suites {
-            let apt = Apt::open(store, suite, archs, progress)?;
+            let apt = Apt::open(store, mirror, suite, archs, progress)?;
             apt.update()?;
             let meta = apt.candidate(&file.kernel_package, "amd64")?;
             let Some(package) = newest_source(&meta.depends, &file.kernel_package) else {
@@ -196,21 +140,23 @@ impl Sources {
             let busybox: Vec<(&str, &str)> =
                 archs.iter().map(|arch| (file.busybox_package.as_str(), arch.as_str())).collect();
             let busybox = apt.candidates(&busybox)?;
-            let perf = Libraries::find(store, file, archs, progress)?;
+            // The libraries' suite may be the same one, whose state this would still hold.
+            drop(apt);
+            let perf = Libraries::find(mirror, store, file, archs, progress)?;
             return Ok(Sources { suite: suite.clone(), kernel, busybox, perf });
         }
-        Err(ImageError::Other(format!("no suite of {FILE} will do: {}", reasons.join("; "))))
+        Err(ImageError::NoSuite { file: FILE, reasons })
     }
 
-    fn known(path: &Utf8PathBuf) -> Option<(Sources, Duration)> {
+    fn known(path: &Utf8Path) -> Option<(Sources, Duration)> {
         let sources = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
         let written = fs::metadata(path).ok()?.modified().ok()?;
         // A file from the future is as good as a fresh one: clocks differ.
         Some((sources, SystemTime::now().duration_since(written).unwrap_or_default()))
     }
 
-    fn keep(&self, path: &Utf8PathBuf) -> Result<(), ImageError> {
-        let fail = |e| ImageError::file("write", path.clone(), e);
+    fn keep(&self, path: &Utf8Path) -> Result<(), ImageError> {
+        let fail = |e| ImageError::file("write", path, e);
         let folder = path.parent().expect("a file stands in a folder");
         fs::create_dir_all(folder).map_err(fail)?;
         let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
@@ -222,21 +168,20 @@ impl Sources {
 
 impl Libraries {
     fn find(
+        mirror: &Mirror,
         store: &Store,
         file: &SourcesFile,
         archs: &[String],
         progress: &dyn ProgressSink,
     ) -> Result<Libraries, ImageError> {
-        let suite = apt::host_suite()?;
-        let apt = Apt::open(store, &suite, archs, progress)?;
+        let suite = mirror.suite.clone();
+        let apt = Apt::open(store, mirror, &suite, archs, progress)?;
         apt.update()?;
         let wanted: Vec<(&str, &str)> = archs
             .iter()
             .flat_map(|arch| file.perf_packages.iter().map(|package| (package.as_str(), arch.as_str())))
             .collect();
-        let packages = apt.candidates(&wanted).map_err(|error| {
-            ImageError::Other(format!("{error}, which `perf:` in {FILE} names for building perf"))
-        })?;
+        let packages = apt.candidates(&wanted)?;
         Ok(Libraries { suite, packages })
     }
 }
@@ -251,20 +196,95 @@ fn newest_source(depends: &str, meta: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-fn major_minor(version: &str) -> Option<(u32, u32)> {
+/// `7.2.13-1` as (7, 2).
+pub(super) fn major_minor(version: &str) -> Option<(u32, u32)> {
     let mut numbers = version.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Heard, Repository};
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn the_newest_source_is_found_by_number() {
         let newest = newest_source("linux-source-7.2 (= 7.2.13-1), linux-source-7.10, other", "linux-source");
         assert_eq!(newest.as_deref(), Some("linux-source-7.10"));
         assert_eq!(newest_source("linux-sourcery-1.0", "linux-source"), None);
+    }
+
+    const PACKAGES: [(&str, &str, &str); 4] = [
+        ("linux-source", "7.2.13-1", "linux-source-7.2 (= 7.2.13-1)"),
+        ("linux-source-7.2", "7.2.13-1", ""),
+        ("busybox-static", "1:1.37-1", ""),
+        ("libelf-dev", "0.192-4", ""),
+    ];
+
+    fn file() -> SourcesFile {
+        SourcesFile {
+            suites: vec!["test".to_owned()],
+            kernel_package: "linux-source".to_owned(),
+            kernel_minimum: (6, 18),
+            busybox_package: "busybox-static".to_owned(),
+            perf_packages: vec!["libelf-dev".to_owned()],
+        }
+    }
+
+    fn resolve(
+        repository: &Repository,
+        file: &SourcesFile,
+        refresh: Refresh,
+        heard: &Heard,
+    ) -> Result<Sources, ImageError> {
+        let mirror = || Ok(repository.mirror.clone());
+        Sources::resolve_at(mirror, &repository.store, file, &["amd64".to_owned()], refresh, heard)
+    }
+
+    #[test]
+    fn parallel_callers_ask_the_mirror_once() {
+        let repository = Repository::serve(&PACKAGES);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let found =
+                        resolve(&repository, &file(), Refresh::WhenOld, &Heard::default()).expect("found");
+                    assert_eq!(found.kernel.upstream_version(), "7.2.13");
+                });
+            }
+        });
+        // Once for the kernel, and once for the libraries of the host's suite, which is the same.
+        assert_eq!(repository.requests("InRelease").len(), 2);
+    }
+
+    #[test]
+    fn old_versions_serve_when_the_mirror_cannot_be_asked() {
+        let mut repository = Repository::serve(&PACKAGES);
+        let first = resolve(&repository, &file(), Refresh::WhenOld, &Heard::default()).expect("found");
+        let kept = repository.store.root().join("sources").read_dir_utf8().expect("there").next();
+        let path = kept.expect("one").expect("readable").into_path();
+        let long_ago = SystemTime::now() - Duration::from_secs(10 * 24 * 3600);
+        fs::File::options().write(true).open(path).expect("opens").set_modified(long_ago).expect("set");
+        repository.mirror.uri = "http://127.0.0.1:9/".to_owned();
+
+        let heard = Heard::default();
+        assert_eq!(resolve(&repository, &file(), Refresh::WhenOld, &heard).expect("the old"), first);
+        let warning = "warning: using package versions found 10 days ago: failed to read the package index";
+        assert!(heard.text().contains(warning), "{}", heard.text());
+        let error = resolve(&repository, &file(), Refresh::Now, &Heard::default()).expect_err("asked now");
+        assert_eq!(error.kind(), ErrorKind::Download);
+    }
+
+    #[test]
+    fn too_old_kernel_names_suite_and_version() {
+        let repository = Repository::serve(&PACKAGES);
+        let file = SourcesFile { kernel_minimum: (7, 3), ..file() };
+        let error = resolve(&repository, &file, Refresh::WhenOld, &Heard::default()).expect_err("too old");
+        assert_eq!(
+            error.to_string(),
+            "no suite of images/sources.yaml has a usable kernel: test: kernel 7.2.13-1 is older than 7.3"
+        );
     }
 
     #[test]
