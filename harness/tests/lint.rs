@@ -22,13 +22,13 @@ const WIDE: [(&str, &str); 6] = [
         "cases/vpa-dtl/script/fields.golden",
         "perf's columns are the case's own: plain text has no times or symbols",
     ),
-    ("cases/vpa-dtl/script/script.golden", "the symbol is what counts; its address moves with each build"),
-    ("cases/vpa-dtl/unknown-reason/dump.golden", "nobody knows what a perf without the fault will print"),
-    ("cases/vpa-dtl/unknown-reason/script.golden", "nobody knows what a perf without the fault will print"),
+    ("cases/vpa-dtl/script/script.golden", "only the symbol matters; its address moves with each build"),
+    ("cases/vpa-dtl/unknown-reason/dump.golden", "unknown what a perf without the bug prints"),
+    ("cases/vpa-dtl/unknown-reason/script.golden", "unknown what a perf without the bug prints"),
 ];
 
 #[test]
-fn the_goldens_are_clean() {
+fn project_goldens_have_no_problems() {
     let project = Project::at(support::real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();

@@ -63,13 +63,13 @@ impl NewModule {
         }
         let project = option.project()?;
         let case = case_directory(&project, &self.name)?;
-        let folder = self.directory.canonicalize_utf8().ok().filter(|folder| is_folder_of_modules(folder));
-        let Some(folder) = folder else {
+        let directory = self.directory.canonicalize_utf8().ok().filter(|directory| is_folder_of_modules(directory));
+        let Some(directory) = directory else {
             return Err(CommandError::NotAModuleDirectory { directory: self.directory.clone() });
         };
-        let modules = self.build(&project, &folder)?;
+        let modules = self.build(&project, &directory)?;
         let title = format!("the module {}", self.name);
-        let text = draft(&title, self.guests.named(), &relative(&case, &folder), &modules);
+        let text = draft(&title, self.guests.named(), &relative(&case, &directory), &modules);
         fs::create_dir_all(&case).map_err(|e| CommandError::file("create", &case, e))?;
         let file = case.join(FILE);
         fs::write(&file, text).map_err(|e| CommandError::file("write", &file, e))?;
@@ -79,7 +79,7 @@ impl NewModule {
         if !has_golden(&case).map_err(|e| CommandError::file("read", &case, e))? {
             // A case without goldens is an error in the project: no other case could run.
             fs::remove_file(&file).map_err(|e| CommandError::file("remove", &file, e))?;
-            let above = case.ancestors().take_while(|folder| *folder != project.path("cases"));
+            let above = case.ancestors().take_while(|directory| *directory != project.path("cases"));
             // A directory that is not empty holds other cases.
             let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
             anstream::eprintln!("removed {} again: its goldens could not be written", project.shown(&file));
@@ -88,10 +88,10 @@ impl NewModule {
     }
 
     /// The directory's modules: those of the first guest, as they are the same for all.
-    fn build(&self, project: &Project, folder: &Utf8Path) -> Result<Vec<DraftModule>, CommandError> {
+    fn build(&self, project: &Project, directory: &Utf8Path) -> Result<Vec<DraftModule>, CommandError> {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(folder.to_owned())] };
+        let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(directory.to_owned())] };
         let prepared =
             self.images.prepare(project, &inputs, &guests[..1], Refresh::WhenOld, Needs::rootfs(&spec))?;
         let root = prepared.guest(&guests[0].name).image.rootfs(&spec)?;
@@ -120,11 +120,11 @@ fn case_directory(project: &Project, name: &str) -> Result<Utf8PathBuf, CommandE
     if !name.split('/').all(is_word) {
         return Err(CommandError::InvalidCaseName { name: name.to_owned() });
     }
-    let folder = project.path("cases").join(name);
-    if folder.exists() {
-        return Err(CommandError::CaseExists { directory: project.shown(&folder).to_owned() });
+    let directory = project.path("cases").join(name);
+    if directory.exists() {
+        return Err(CommandError::CaseExists { directory: project.shown(&directory).to_owned() });
     }
-    Ok(folder)
+    Ok(directory)
 }
 
 fn drafted(module: &BuiltModule) -> Result<DraftModule, CommandError> {

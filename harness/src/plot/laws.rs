@@ -33,7 +33,7 @@ fn records() -> impl Strategy<Value = Vec<DispatchSample>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
-    fn a_picture_is_well_formed_and_whole(
+    fn picture_is_well_formed_and_whole(
         records in records(),
         title in any::<String>(),
         frequency in prop_oneof![Just(512_000_000), any::<u64>()],
@@ -49,7 +49,7 @@ proptest! {
 }
 
 #[test]
-fn a_transcripts_picture_says_what_it_shows() {
+fn picture_of_a_transcript_names_what_it_shows() {
     let records = read_script(include_bytes!("../../crates/formats/src/testdata/dispatch.perf_script"))
         .expect("readable");
     let svg = render(&records, "a < b & c", 512_000_000);

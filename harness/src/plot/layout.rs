@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_runs_between_a_dispatch_and_the_next_wait() {
+    fn cpu_runs_between_a_dispatch_and_the_next_wait() {
         let records = [record(0, 100, [30, 0, 0]), record(0, 300, [50, 20, 10])];
         on_track(&records, 0, |track| {
             let runs: Vec<_> = track.runs.iter().map(|run| (run.extent, run.length)).collect();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_cut_off_at_the_entry_before_and_at_the_row() {
+    fn wait_is_cut_off_at_the_entry_before_and_at_the_row() {
         let records = [record(0, 100, [900, 0, 0]), record(0, 300, [900, 0, 0]), record(0, 300, [1, 0, 0])];
         on_track(&records, 0, |track| {
             let starts: Vec<_> =
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_shown_in_each_row_that_it_touches() {
+    fn wait_is_shown_in_each_row_that_it_touches() {
         let records = [record(0, 100, [0; 3]), record(0, 2000, [1000, 0, 0])];
         on_track(&records, 0, |track| {
             let mark = &track.marks[1];
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_part_is_seen_where_there_is_room() {
+    fn short_part_is_visible_where_there_is_room() {
         let records = [record(0, 1000, [500, 1, 1])];
         on_track(&records, 0, |track| {
             let parts = &track.marks[0].preempt.as_ref().expect("it waited").parts;

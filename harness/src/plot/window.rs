@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_time_of_nothing_is_cut_out() {
+    fn long_idle_time_is_cut_out() {
         let at = |time| record(0, time, [0; 3]);
         let rows = of(&[at(100), at(200), at(u64::MAX)]);
         assert_eq!(rows.len(), 2);

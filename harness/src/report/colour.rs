@@ -1,7 +1,6 @@
 //! Whether text is coloured, and in which colours.
 //!
-//! Who prints decides: text that libtest or a file takes is printed as it is, without anstream to
-//! drop the colours on the way.
+//! The caller decides: text for libtest or a file is printed as it is, without anstream to drop the colours on the way.
 
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
@@ -29,7 +28,7 @@ impl Colour {
 /// The styles of a failed comparison. A plain style prints nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Palette {
-    /// The line that says where a fault is.
+    /// The line that says where a failure is.
     pub(super) title: Style,
     /// What is there for orientation only.
     pub(super) faint: Style,
@@ -53,7 +52,7 @@ impl Palette {
             title: Style::new().bold(),
             faint: Style::new().dimmed(),
             golden,
-            // Inverse video shows blanks too.
+            // Inverse video shows space too.
             golden_word: golden.bold().invert(),
             capture,
             capture_word: capture.bold().invert(),

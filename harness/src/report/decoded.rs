@@ -1,4 +1,4 @@
-//! Data that perf on the host reads otherwise than perf in the guest, for a person.
+//! Data that perf on the host and perf in the guest print differently.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(super) fn render(failure: &DecodeFailure) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{file}:{line}: `{summary}` does not print the same on the host");
     if let Some(failed) = &host.failed {
-        let _ = writeln!(text, "  perf on the host ended with {}", failed.escape_debug());
+        let _ = writeln!(text, "  perf on the host failed: {}", failed.escape_debug());
     }
     let (guest, other) = (String::from_utf8_lossy(guest), String::from_utf8_lossy(&host.stdout));
     let diff = TextDiff::from_lines(guest.as_ref(), other.as_ref());

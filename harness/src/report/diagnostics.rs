@@ -1,42 +1,42 @@
-//! Faults of input files, with the line and a caret.
+//! Errors in input files, with the line and a caret.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::colour::Colour;
 use diagnostic::Diagnostic;
 
-/// The faults as text, in colour or plain.
-pub fn render(faults: &[Diagnostic], colour: Colour) -> String {
+/// The errors as text, in colour or plain.
+pub fn render(errors: &[Diagnostic], colour: Colour) -> String {
     let renderer = match colour {
         Colour::Yes => Renderer::styled(),
         Colour::No => Renderer::plain(),
     };
     let mut text = String::new();
-    for fault in faults {
-        text.push_str(&one(fault, &renderer));
+    for error in errors {
+        text.push_str(&one(error, &renderer));
         text.push_str("\n\n");
     }
-    let plural = if faults.len() == 1 { "" } else { "s" };
-    text.push_str(&format!("{} error{plural}; nothing was run\n", faults.len()));
+    let plural = if errors.len() == 1 { "" } else { "s" };
+    text.push_str(&format!("{} error{plural}; nothing was run\n", errors.len()));
     text
 }
 
-fn one(fault: &Diagnostic, renderer: &Renderer) -> String {
-    if fault.source_line.is_empty() && fault.span.column == 1 {
-        let help = fault.help.as_ref().map(|help| format!("\n  = help: {help}")).unwrap_or_default();
-        return format!("error: {}\n --> {}:{}{help}", fault.message, fault.file, fault.span.line);
+fn one(error: &Diagnostic, renderer: &Renderer) -> String {
+    if error.source_line.is_empty() && error.span.column == 1 {
+        let help = error.help.as_ref().map(|help| format!("\n  = help: {help}")).unwrap_or_deerror();
+        return format!("error: {}\n --> {}:{}{help}", error.message, error.file, error.span.line);
     }
     let offset = |chars: usize| {
-        fault.source_line.char_indices().nth(chars).map_or(fault.source_line.len(), |(byte, _)| byte)
+        error.source_line.char_indices().nth(chars).map_or(error.source_line.len(), |(byte, _)| byte)
     };
-    let start = offset(fault.span.column - 1);
-    let end = offset(fault.span.column - 1 + fault.span.width).max(start);
-    let snippet = Snippet::source(&fault.source_line)
-        .path(fault.file.as_str())
-        .line_start(fault.span.line)
+    let start = offset(error.span.column - 1);
+    let end = offset(error.span.column - 1 + error.span.width).max(start);
+    let snippet = Snippet::source(&error.source_line)
+        .path(error.file.as_str())
+        .line_start(error.span.line)
         .annotation(AnnotationKind::Primary.span(start..end));
-    let mut group = Level::ERROR.primary_title(&fault.message).element(snippet);
-    if let Some(help) = &fault.help {
+    let mut group = Level::ERROR.primary_title(&error.message).element(snippet);
+    if let Some(help) = &error.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
     renderer.render(&[group])
@@ -48,8 +48,8 @@ mod tests {
     use diagnostic::Span;
 
     #[test]
-    fn a_fault_shows_its_line_and_a_caret() {
-        let fault = Diagnostic {
+    fn error_shows_its_line_and_a_caret() {
+        let error = Diagnostic {
             file: "cases/a/case.yaml".into(),
             span: Span { line: 7, column: 3, width: 5 },
             message: "unknown key `titel`".to_owned(),
@@ -67,6 +67,6 @@ mod tests {
 
             1 error; nothing was run
         "]]
-        .assert_eq(&render(&[fault], Colour::No));
+        .assert_eq(&render(&[error], Colour::No));
     }
 }

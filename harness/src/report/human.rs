@@ -21,9 +21,9 @@ pub struct Summary {
     pub errors: usize,
     /// Trials that were not run, with a reason.
     pub skipped: usize,
-    /// Trials in which a known fault is excused.
+    /// Trials that failed as their xfail entry expects.
     pub xfailed: usize,
-    /// Trials in which an excused fault is gone.
+    /// Trials whose expected failure did not occur.
     pub xpassed: usize,
     /// Trials that an interrupt cut short.
     pub interrupted: usize,

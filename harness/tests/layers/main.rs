@@ -247,7 +247,7 @@ fn read_packages() -> Vec<Package> {
 }
 
 fn read_package(package: &serde_json::Value, root: &Utf8Path) -> Package {
-    let folder = Utf8Path::new(text(&package["manifest_path"])).parent().expect("a directory");
+    let directory = Utf8Path::new(text(&package["manifest_path"])).parent().expect("a directory");
     let library = list(&package["targets"])
         .iter()
         .find(|target| list(&target["kind"]).iter().any(|kind| kind == "lib"));
@@ -257,7 +257,7 @@ fn read_package(package: &serde_json::Value, root: &Utf8Path) -> Package {
             list(&package["dependencies"]).iter().filter(|d| d["kind"].as_str().unwrap_or("normal") == kind);
         of_kind.map(|d| d["rename"].as_str().unwrap_or(text(&d["name"])).replace('-', "_")).collect()
     };
-    let mut files = read_files(&folder.join("src"), root);
+    let mut files = read_files(&directory.join("src"), root);
     let tests: BTreeSet<Vec<String>> =
         files.iter().flat_map(|file| file.source.test_modules.clone()).collect();
     for file in files.iter_mut().filter(|file| tests.iter().any(|test| file.module.starts_with(test))) {
@@ -267,7 +267,7 @@ fn read_package(package: &serde_json::Value, root: &Utf8Path) -> Package {
         macros.iter_mut().for_each(|call| call.in_test = true);
     }
     let others =
-        ["tests", "benches"].iter().flat_map(|other| read_files(&folder.join(other), root)).collect();
+        ["tests", "benches"].iter().flat_map(|other| read_files(&directory.join(other), root)).collect();
     Package {
         name,
         dependencies: dependencies("normal"),
@@ -277,15 +277,15 @@ fn read_package(package: &serde_json::Value, root: &Utf8Path) -> Package {
     }
 }
 
-fn read_files(folder: &Utf8Path, root: &Utf8Path) -> Vec<File> {
+fn read_files(directory: &Utf8Path, root: &Utf8Path) -> Vec<File> {
     let mut paths = Vec::new();
-    find(folder, &mut paths);
+    find(directory, &mut paths);
     paths.sort();
-    paths.iter().map(|path| read_file(path, folder, root)).collect()
+    paths.iter().map(|path| read_file(path, directory, root)).collect()
 }
 
-fn read_file(path: &Utf8Path, folder: &Utf8Path, root: &Utf8Path) -> File {
-    let inside = path.strip_prefix(folder).expect("inside").with_extension("");
+fn read_file(path: &Utf8Path, directory: &Utf8Path, root: &Utf8Path) -> File {
+    let inside = path.strip_prefix(directory).expect("inside").with_extension("");
     let mut module: Vec<String> = inside.components().map(|part| part.as_str().to_owned()).collect();
     if module.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
         module.pop();
@@ -295,9 +295,9 @@ fn read_file(path: &Utf8Path, folder: &Utf8Path, root: &Utf8Path) -> File {
     File { path: path.strip_prefix(root).expect("inside").to_string(), module, source }
 }
 
-fn find(folder: &Utf8Path, found: &mut Vec<Utf8PathBuf>) {
+fn find(directory: &Utf8Path, found: &mut Vec<Utf8PathBuf>) {
     // Not every package has tests or benchmarks.
-    let Ok(entries) = folder.read_dir_utf8() else { return };
+    let Ok(entries) = directory.read_dir_utf8() else { return };
     for entry in entries {
         let path = entry.expect("readable").into_path();
         if path.is_dir() {

@@ -2,7 +2,7 @@
 //!
 //! No two texts are shown alike, and no byte of a guest reaches the terminal as a control sequence.
 
-use std::fmt::Write as _;
+use unicode_width::UnicodeWidthChar;
 
 /// What becomes of a backslash that begins what looks like an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub(super) enum Backslash {
 pub(super) struct Escaped {
     /// The text.
     pub(super) text: String,
-    /// Its length in characters.
+    /// Its width in columns.
     pub(super) width: usize,
     /// Whether it stands for all bytes.
     pub(super) complete: bool,
 }
 
-/// As many of the bytes as give `room` characters. No more than those are looked at.
+/// The bytes that give at most `room` columns. No more than those are looked at.
 pub(super) fn escape(bytes: &[u8], room: usize, backslash: Backslash) -> Escaped {
     let mut escaped = Escaped::default();
     // A character has at most four bytes, and one that the cut falls into is not shown.
@@ -60,22 +60,25 @@ pub(super) fn escape(bytes: &[u8], room: usize, backslash: Backslash) -> Escaped
     escaped
 }
 
-/// A line of text, with its middle left out when it is very long: what it speaks of stands at both
-/// ends.
+/// A line of text, with its middle left out when it is very long: both ends say what it is about.
 pub(super) fn escape_line(line: &str, room: usize) -> String {
     let Escaped { text, width, .. } = escape(line.as_bytes(), usize::MAX, Backslash::Kept);
     if width <= room {
         return text;
     }
-    let mut short: String = text.chars().take(room / 2).collect();
-    let _ = write!(short, "...{}", text.chars().skip(width - room / 2).collect::<String>());
-    short
+    let half = |chars: &mut dyn Iterator<Item = char>| -> Vec<char> {
+        let mut width = 0;
+        chars.take_while(|c| (width += columns_of(*c), width <= room / 2).1).collect()
+    };
+    let start = half(&mut text.chars());
+    let end = half(&mut text.chars().rev());
+    start.into_iter().chain("...".chars()).chain(end.into_iter().rev()).collect()
 }
 
 impl Escaped {
     /// Add text that is shown as a whole or not at all.
     fn push(&mut self, text: &str, room: usize) -> bool {
-        let width = text.chars().count();
+        let width = columns(text);
         if self.width + width > room {
             return false;
         }
@@ -83,6 +86,16 @@ impl Escaped {
         self.width += width;
         true
     }
+}
+
+/// The columns that a text takes on a terminal. A tab counts as one.
+pub(super) fn columns(text: &str) -> usize {
+    text.chars().map(columns_of).sum()
+}
+
+/// The columns that a character takes: two for wide ones, none for those that combine with the one before.
+pub(super) fn columns_of(c: char) -> usize {
+    c.width().unwrap_or(1)
 }
 
 /// Characters that change how others are shown, or show as nothing (Unicode 16, general category
@@ -103,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_printed_is_told_apart() {
+    fn unprintable_bytes_are_escaped() {
         assert_eq!(shown(b"a\tb\0\r\x7f"), "a\tb\\x00\\x0d\\x7f");
         assert_eq!(shown(b"\xff\xc3\xa4\xc3"), "\\xffä\\xc3");
         assert_eq!(shown("\u{85}\u{202e}x\u{200b}".as_bytes()), "\\u{85}\\u{202e}x\\u{200b}");
@@ -112,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_splits_neither_an_escape_nor_a_character() {
+    fn cut_splits_neither_escape_nor_character() {
         let cut = |bytes: &[u8], room| {
             let escaped = escape(bytes, room, Backslash::Escaped);
             (escaped.text, escaped.complete)
@@ -125,9 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_keeps_both_ends() {
+    fn wide_and_combining_characters_count_by_columns() {
+        let shown = escape("漢字e\u{301}x".as_bytes(), 5, Backslash::Escaped);
+        assert_eq!((shown.text.as_str(), shown.width, shown.complete), ("漢字e\u{301}", 5, false));
+    }
+
+    #[test]
+    fn long_line_keeps_both_ends() {
         assert_eq!(escape_line("0123456789", 10), "0123456789");
         assert_eq!(escape_line("0123456789\x1b", 4), "01...1b");
+        assert_eq!(escape_line("漢字かな", 4), "漢...な");
     }
 
     proptest! {

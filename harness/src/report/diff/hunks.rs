@@ -18,13 +18,13 @@ pub(super) const ROWS_MAX: usize = 1000;
 pub(super) enum Item {
     /// A row, by its index.
     Row(usize),
-    /// So many rows of the sign are left out here.
+    /// This many rows of the sign are left out here.
     Left(Sign, usize),
     /// The next hunk begins.
     Gap,
-    /// So many rows of this hunk are left out at its end.
+    /// This many rows of this hunk are left out at its end.
     Rest(usize),
-    /// So many hunks are left out at the end.
+    /// This many hunks are left out at the end.
     Hunks(usize),
 }
 
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn contexts_that_meet_are_one_hunk() {
+    fn hunks_with_contexts_that_meet_are_one() {
         let whole = |n: usize| (0..n).map(Item::Row).collect::<Vec<_>>();
         assert_eq!(cut(&rows("-======-")), whole(8));
         assert_eq!(cut(&rows("-=======-")).iter().filter(|item| **item == Item::Gap).count(), 1);
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_cut_and_counted() {
+    fn long_run_is_cut_and_counted() {
         let items = cut(&rows(&format!("={}={}", "-".repeat(RUN_MAX + 5), "+".repeat(RUN_MAX))));
         assert_eq!(items.len(), 1 + RUN_MAX + 1 + 1 + RUN_MAX);
         assert_eq!(items[RUN_MAX + 1], Item::Left(Sign::Golden, 5));
     }
 
     #[test]
-    fn what_is_left_out_at_the_end_is_counted() {
+    fn rows_and_hunks_left_out_at_the_end_are_counted() {
         let items = cut(&rows(&"-+".repeat(ROWS_MAX)));
         assert_eq!(items.len(), ROWS_MAX + 1);
         assert_eq!(items[ROWS_MAX], Item::Rest(ROWS_MAX));
@@ -124,21 +124,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_difference_is_shown_or_counted(signs in "([=.]{0,9}[-+]{1,130}){0,60}") {
+        fn difference_is_shown_or_counted(signs in "([=.]{0,9}[-+]{1,130}){0,60}") {
             let rows = rows(&signs);
-            let (mut shown, mut hunks) = (0, 0);
+            let (mut counted, mut gaps, mut left_out) = (0, 0, 0);
             for item in cut(&rows) {
                 match item {
-                    Item::Row(at) => shown += usize::from(rows[at].sign.differs()),
-                    Item::Left(_, more) => shown += more,
-                    // These may be context too.
-                    Item::Rest(_) | Item::Hunks(_) => hunks += 1,
-                    Item::Gap => {}
+                    Item::Row(_) => counted += 1,
+                    Item::Left(_, more) | Item::Rest(more) => counted += more,
+                    Item::Gap => gaps += 1,
+                    Item::Hunks(more) => left_out = more,
                 }
             }
-            let all = rows.iter().filter(|row| row.sign.differs()).count();
-            prop_assert!(shown <= all);
-            prop_assert!(hunks > 0 || shown == all);
+            let hunks = ranges(&rows);
+            let begun = hunks.len() - left_out;
+            prop_assert_eq!(gaps, begun.saturating_sub(1));
+            prop_assert_eq!(counted, hunks[..begun].iter().map(Range::len).sum::<usize>());
+            prop_assert!(hunks.is_empty() || begun > 0);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::escape::{Backslash, escape};
 use golden::{Bindings, Hole, Pattern, Segment};
 
-/// Characters of a line beyond these are cut.
+/// Columns of a line beyond these are cut.
 pub(super) const WIDTH_MAX: usize = 400;
 /// Bytes that are looked at: a character has at most four.
 const WINDOW: usize = (WIDTH_MAX + 1) * 4;
@@ -18,7 +18,7 @@ pub(super) struct Line<'l> {
     from: usize,
     /// Whether it is shown to its end.
     complete: bool,
-    /// The characters of its words.
+    /// The columns of its words.
     width: usize,
 }
 
@@ -78,7 +78,7 @@ impl<'l> Line<'l> {
         line
     }
 
-    /// A line of a golden that is no pattern: a directive that found too few lines.
+    /// A line of a golden that is not a pattern: a directive that found too few lines.
     pub(super) fn of_directive(written: &'l str) -> Line<'l> {
         let mut line = Line::begin(written.len(), 0);
         let bytes = written.as_bytes();
@@ -126,12 +126,12 @@ impl<'l> Line<'l> {
         escaped.complete
     }
 
-    /// What stands before the words.
+    /// The text before the words.
     pub(super) fn prefix(&self) -> &'static str {
         if self.from > 0 { "..." } else { "" }
     }
 
-    /// What stands behind the words.
+    /// The text after the words.
     pub(super) fn suffix(&self) -> String {
         let dots = if self.complete { "" } else { "..." };
         match (self.from, self.complete) {
@@ -166,18 +166,18 @@ fn with_value(hole: &Hole, bindings: &Bindings) -> String {
     text
 }
 
-/// Cut a line into words, runs of blanks, and single signs. A backslash belongs to the word behind
+/// Cut a line into words, runs of space, and single signs. A backslash belongs to the word after
 /// it, as together they may be an escape; so do the braces of a hole.
 fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let in_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'\\' || b >= 0x80;
-    let blank = |b: u8| b == b' ' || b == b'\t';
+    let is_space = |b: u8| b == b' ' || b == b'\t';
     let mut rest = line;
     std::iter::from_fn(move || {
         let first = *rest.first()?;
         let length = if in_word(first) {
             rest.iter().take_while(|b| in_word(**b)).count()
-        } else if blank(first) {
-            rest.iter().take_while(|b| blank(**b)).count()
+        } else if is_space(first) {
+            rest.iter().take_while(|b| is_space(**b)).count()
         } else if rest.starts_with(OPEN.as_bytes()) {
             OPEN.len()
         } else {
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_cut_into_words() {
+    fn line_is_cut_into_words() {
         let cut = |line: &'static str| {
             words(line.as_bytes()).map(|w| std::str::from_utf8(w).expect("UTF-8")).collect::<Vec<_>>()
         };
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_golden_is_shown_as_it_is_written() {
+    fn golden_line_is_shown_as_written() {
         for line in ["{{lit:#@ }}if {{lit:{{}}{ {{{n}}}", "{{re:\\x41+}}", "", "ä\t b "] {
             assert_eq!(golden(line, &Bindings::new()), line);
         }
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_says_how_long_it_is() {
+    fn long_line_shows_its_length() {
         let long = "ab ".repeat(1000);
         let shown = text(&Line::of_capture(long.as_bytes(), 0));
         assert_eq!(shown, format!("{}a... (3000 bytes)", "ab ".repeat(133)));

@@ -2,7 +2,7 @@
 //! the other in text, then what else is wrong.
 //!
 //! This module owns how it looks. What is shown is chosen by [`hunks`], what a line looks like by
-//! [`line`] and [`escape`], what is stressed in it by [`words`]. It knows no trial and no outcome.
+//! [`line`] and [`escape`], what is stressed in it by [`words`]. Of a trial it knows the failed comparison only.
 
 mod escape;
 mod hunks;

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_placed_in_the_golden() {
+    fn first_difference_is_placed_in_the_golden() {
         let same = Edit::Same { golden: 4, capture: 1 };
         let more = Edit::Unexpected { capture: 2 };
         assert_eq!(first_difference(&rows(&[same])), None);

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use anstyle::Style;
 
+use super::escape::columns_of;
 use super::hunks::{Item, cut};
 use super::line::{Line, WIDTH_MAX};
 use super::rows::{Row, Sign, pairs};
@@ -19,7 +20,7 @@ const HEADS: [&str; 2] = ["golden", "capture"];
 
 /// Lines that differ beyond this byte are shown from a little before the difference.
 const FAR: usize = WIDTH_MAX - 100;
-/// So many bytes before it.
+/// This many bytes before it.
 const BEFORE: usize = 100;
 
 struct Table<'t> {
@@ -37,7 +38,7 @@ struct Table<'t> {
 /// A line that stands for one of the other side.
 struct Changed<'t> {
     line: Line<'t>,
-    /// What is pointed at, in characters of the shown line.
+    /// What is pointed at, in columns of the shown line.
     pointer: Option<Range<usize>>,
 }
 
@@ -195,7 +196,7 @@ impl<'t> Table<'t> {
 }
 
 /// Without colours a pair of lines gets one pointer at most, and none when more than one span
-/// differs: it stands below the capture's line, or below the golden's when only that has more.
+/// differs: it is below the capture's line, or below the golden's when only that has more.
 fn pointers(golden: &Line<'_>, capture: &Line<'_>) -> [Option<Range<usize>>; 2] {
     match (spans(golden).as_slice(), spans(capture).as_slice()) {
         ([] | [_], [span]) => [None, Some(span.clone())],
@@ -206,16 +207,21 @@ fn pointers(golden: &Line<'_>, capture: &Line<'_>) -> [Option<Range<usize>>; 2] 
 
 /// `^^^` below a span of a line. Tabs before it stay, to be as wide as in the line.
 fn below(line: &Line<'_>, span: &Range<usize>) -> String {
-    let shown = line.prefix().chars().chain(line.words.iter().flat_map(|word| word.text.chars()));
-    let mut pointer: String = shown.take(span.start).map(|c| if c == '\t' { c } else { ' ' }).collect();
-    pointer.push_str(&"^".repeat(span.len()));
+    let mut pointer = String::new();
+    let mut column = 0;
+    for c in line.prefix().chars().chain(line.words.iter().flat_map(|word| word.text.chars())) {
+        if column >= span.start {
+            break;
+        }
+        let width = columns_of(c);
+        pointer.push_str(&if c == '\t' { "\t".to_owned() } else { " ".repeat(width) });
+        column += width;
+    }
+    pointer.push_str(&"^".repeat(span.len().max(1)));
     pointer
 }
 
-/// How many bytes two texts begin with in common. Blocks are compared first, for long ones.
+/// How many bytes two texts begin with in common.
 fn common_start(a: &[u8], b: &[u8]) -> usize {
-    const BLOCK: usize = 4096;
-    let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count();
-    let at = blocks * BLOCK;
-    at + a[at..].iter().zip(&b[at..]).take_while(|(a, b)| a == b).count()
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

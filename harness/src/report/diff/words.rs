@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use super::escape::columns;
 use super::line::{Content, Line, Word};
 use formats::{Format, Token};
 use golden::{Bindings, Hole, PatternBuilder};
 
-/// Two lines are alike when at least one word in so many of the shorter one is in the other: to
-/// mark nearly all of a line would only be noise.
+/// Two lines are alike when at least one word in this many of the shorter one is in the other: to mark nearly all of a
+/// line would only be noise.
 const COMMON_PART: usize = 3;
 
 /// What words are compared by. A hole is equal to nothing; whether it fits is tried afterwards.
@@ -47,13 +48,12 @@ pub(super) fn mark(golden: &mut Line<'_>, capture: &mut Line<'_>, format: Format
     }
 }
 
-/// The spans of differing words, in characters of the shown line, blanks between two of them
-/// included.
+/// The spans of differing words, in columns of the shown line, with the space between two of them.
 pub(super) fn spans(line: &Line<'_>) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
-    let mut at = line.prefix().chars().count();
+    let mut at = columns(line.prefix());
     for word in &line.words {
-        let end = at + word.text.chars().count();
+        let end = at + columns(&word.text);
         match spans.last_mut() {
             Some(last) if word.differs && last.end == at => last.end = end,
             _ if word.differs => spans.push(at..end),
@@ -79,7 +79,7 @@ fn bytes<'l>(word: &Word<'l>) -> &'l [u8] {
     }
 }
 
-/// How much words count for the likeness of lines: blanks and signs do not.
+/// How much words count for the likeness of lines: space and signs do not.
 fn weight(words: &[Word<'_>]) -> usize {
     let counts = |word: &&Word<'_>| match word.content {
         Content::Bytes(bytes) => bytes.iter().any(|b| b.is_ascii_alphanumeric() || *b >= 0x80),
@@ -109,7 +109,7 @@ fn fits(
     let end = start + length(&capture[place.clone()]);
     let here = &text[start..end];
     if let [Word { content: Content::Hole(hole), .. }] = golden {
-        // What stands around it may differ so that the format sees no token there.
+        // The text around it may differ so that the format sees no token there.
         if value(hole) == Some(here) {
             return true;
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_that_differ_are_marked() {
+    fn differing_words_are_marked() {
         assert_eq!(
             plain("type: u64 size 8", "type: s64 size 8"),
             ["type: [u64] size 8", "type: [s64] size 8"]
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_without_much_in_common_are_not_marked() {
+    fn unlike_lines_are_not_marked() {
         assert_eq!(plain("right", "righT"), ["right", "righT"]);
         assert_eq!(plain("one, two, three", "four, five, six"), ["one, two, three", "four, five, six"]);
         assert_eq!(plain("", "a"), ["", "a"]);
     }
 
     #[test]
-    fn a_hole_that_fits_does_not_differ() {
+    fn hole_that_fits_does_not_differ() {
         let row = "{ pid: {{n}} } hitcount: {{n==3}}";
         let found = marked(row, "{ pid:          7 } hitcount:          4", Format::Hist, &Bindings::new());
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_name_fits_its_value_alone() {
+    fn bound_name_fits_its_value_only() {
         let written = "hist_data: {{ptr:A}} x";
         let golden = Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{written}\n").as_bytes());
         let golden = golden.expect("valid");
@@ -213,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_lines_have_no_mark(line in "[ -z]{0,40}") {
+        fn equal_lines_are_not_marked(line in "[ -z]{0,40}") {
             let [golden, capture] = [line.as_bytes(); 2].map(|bytes| Line::of_capture(bytes, 0));
             let (mut golden, mut capture) = (golden, capture);
             mark(&mut golden, &mut capture, Format::Hist, &Bindings::new());
