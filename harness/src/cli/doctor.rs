@@ -7,7 +7,7 @@ use xshell::cmd;
 use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
 use super::status::Status;
-use image::Store;
+use image::{PROGRAMS, Store, cross_programs};
 use trial::case::MissingGolden;
 use vm::process;
 use vm::qemu::{Accel, AccelChoice, WantedAccel};
@@ -15,23 +15,6 @@ use vm::qemu::{Accel, AccelChoice, WantedAccel};
 /// Print what the host has, what is missing, and which accelerator each guest gets
 #[derive(Debug, Args)]
 pub(super) struct Doctor {}
-
-/// Programs that builds need, each with its package.
-const TOOLS: [(&str, &str); 13] = [
-    ("apt-get", "apt"),
-    ("dpkg-deb", "dpkg"),
-    ("tar", "tar"),
-    ("xz", "xz-utils"),
-    ("patch", "patch"),
-    ("make", "make"),
-    ("gcc", "gcc"),
-    ("ccache", "ccache"),
-    ("flex", "flex"),
-    ("bison", "bison"),
-    ("bc", "bc"),
-    ("pkg-config", "pkgconf"),
-    ("perl", "perl"),
-];
 
 impl Doctor {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
@@ -41,13 +24,12 @@ impl Doctor {
         let mut missing = Vec::new();
 
         anstream::println!("tools:");
-        for (tool, package) in TOOLS {
+        for (tool, package) in PROGRAMS {
             look(tool, package, &mut missing);
         }
         for guest in &inputs.guests {
-            if !guest.kernel.cross.is_empty() {
-                let gcc = format!("{}gcc", guest.kernel.cross);
-                look(&gcc, &format!("gcc-{}", guest.kernel.cross.trim_end_matches('-')), &mut missing);
+            for (program, package) in cross_programs(&guest.kernel.cross) {
+                look(&program, &package, &mut missing);
             }
         }
 
@@ -72,26 +54,30 @@ impl Doctor {
             }
         }
 
-        let store = Store::open_default()?;
-        anstream::println!("cache: {}", store.root());
-        anstream::println!("  {} products, {}", count(&store.root().join("products")), free(store.root()));
+        // The cache is looked at and not made.
+        let cache = Store::default_root()?;
+        anstream::println!("cache: {cache}");
+        anstream::println!("  {} products, {}", count(&cache.join("products")), free(&cache));
         anstream::println!("cases: {}", inputs.cases.len());
 
         if missing.is_empty() {
             anstream::println!("nothing is missing");
             return Ok(Status::Success);
         }
-        anstream::println!("missing: {}; `ci/bootstrap` installs what goldtrace needs", missing.join(", "));
+        missing.sort();
+        missing.dedup();
+        anstream::println!("missing packages: {}\nhelp: `ci/bootstrap` installs them", missing.join(" "));
         Ok(Status::Infrastructure)
     }
 }
 
+/// Print where a program is; when it is nowhere, its package is missing.
 fn look(tool: &str, package: &str, missing: &mut Vec<String>) {
     match which::which(tool) {
         Ok(path) => anstream::println!("  {tool}: {}", path.display()),
         Err(_) => {
             anstream::println!("  {tool}: MISSING (package {package})");
-            missing.push(tool.to_owned());
+            missing.push(package.to_owned());
         }
     }
 }
@@ -100,9 +86,33 @@ fn count(dir: &Utf8Path) -> usize {
     dir.read_dir_utf8().map_or(0, Iterator::count)
 }
 
+/// What is free on the file system of a directory, which need not exist yet.
 fn free(dir: &Utf8Path) -> String {
+    let dir = dir.ancestors().find(|dir| dir.exists()).unwrap_or(Utf8Path::new("."));
     match rustix::fs::statvfs(dir.as_std_path()) {
         Ok(stat) => format!("{:.1} GiB free", (stat.f_bavail * stat.f_frsize) as f64 / f64::from(1 << 30)),
         Err(error) => format!("free space unknown: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bootstrap_installs_the_packages_of_all_tools() {
+        let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+        let bootstrap = std::fs::read_to_string(root.join("ci/bootstrap")).expect("readable");
+        let guests = guest::load_all(&guest::Project::at(root).expect("a project")).expect("valid guests");
+        let mut packages: Vec<String> = PROGRAMS.iter().map(|(_, package)| (*package).to_owned()).collect();
+        for guest in &guests {
+            packages.push(guest.qemu.package.clone());
+            packages.extend(cross_programs(&guest.kernel.cross).into_iter().map(|(_, package)| package));
+        }
+        // Every Debian system has these.
+        packages.retain(|package| !["apt", "dpkg", "tar"].contains(&package.as_str()));
+        for package in packages {
+            assert!(bootstrap.lines().any(|line| line == package), "ci/bootstrap does not install {package}");
+        }
     }
 }

@@ -63,7 +63,8 @@ impl NewModule {
         }
         let project = option.project()?;
         let case = case_directory(&project, &self.name)?;
-        let directory = self.directory.canonicalize_utf8().ok().filter(|directory| is_folder_of_modules(directory));
+        let directory =
+            self.directory.canonicalize_utf8().ok().filter(|directory| is_folder_of_modules(directory));
         let Some(directory) = directory else {
             return Err(CommandError::NotAModuleDirectory { directory: self.directory.clone() });
         };

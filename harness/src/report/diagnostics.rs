@@ -23,7 +23,7 @@ pub fn render(errors: &[Diagnostic], colour: Colour) -> String {
 
 fn one(error: &Diagnostic, renderer: &Renderer) -> String {
     if error.source_line.is_empty() && error.span.column == 1 {
-        let help = error.help.as_ref().map(|help| format!("\n  = help: {help}")).unwrap_or_deerror();
+        let help = error.help.as_ref().map(|help| format!("\n  = help: {help}")).unwrap_or_default();
         return format!("error: {}\n --> {}:{}{help}", error.message, error.file, error.span.line);
     }
     let offset = |chars: usize| {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs;
+use std::process::{Command, Output};
 use std::sync::{Arc, OnceLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -96,4 +97,18 @@ impl TestProject {
 pub fn shown(finished: &TrialResult) -> String {
     let hint = RerunHint { run: "again", bless: None };
     format!("{}\n{}", headline(finished), describe(finished, &hint, Colour::No).unwrap_or_default())
+}
+
+/// The command, to be run in the project.
+pub fn goldtrace(project: &TestProject, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goldtrace"));
+    command.args(arguments).current_dir(&project.root);
+    command
+}
+
+/// Run it to its end: its exit status, and what it printed on both streams.
+pub fn output(project: &TestProject, arguments: &[&str]) -> (i32, String) {
+    let Output { status, stdout, stderr } = goldtrace(project, arguments).output().expect("runs");
+    let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    (status.code().expect("a status"), text)
 }

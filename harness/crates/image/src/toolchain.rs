@@ -8,7 +8,7 @@ use crate::store::{BuildDir, Store};
 
 /// Programs that builds need, each with the Debian package that has it. The host's own compiler is
 /// among them; those for other machines follow from the guests' files.
-pub const PROGRAMS: [(&str, &str); 15] = [
+pub const PROGRAMS: [(&str, &str); 14] = [
     ("apt-get", "apt"),
     ("bc", "bc"),
     ("bison", "bison"),
@@ -21,7 +21,6 @@ pub const PROGRAMS: [(&str, &str); 15] = [
     ("patch", "patch"),
     ("perl", "perl"),
     ("pkg-config", "pkgconf"),
-    ("setpriv", "util-linux"),
     ("tar", "tar"),
     ("xz", "xz-utils"),
 ];

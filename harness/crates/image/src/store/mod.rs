@@ -43,13 +43,20 @@ impl Store {
     /// # Errors
     /// When none of the three is set, or the folder cannot be made.
     pub fn open_default() -> Result<Store, ImageError> {
+        Store::open(&Store::default_root()?)
+    }
+
+    /// The directory of the user's cache, which may not exist yet.
+    ///
+    /// # Errors
+    /// When no environment variable says where it is.
+    pub fn default_root() -> Result<Utf8PathBuf, ImageError> {
         let from = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let root = from("GOLDTRACE_CACHE")
+        from("GOLDTRACE_CACHE")
             .map(Utf8PathBuf::from)
             .or_else(|| from("XDG_CACHE_HOME").map(|dir| Utf8PathBuf::from(dir).join("goldtrace")))
             .or_else(|| from("HOME").map(|dir| Utf8PathBuf::from(dir).join(".cache/goldtrace")))
-            .ok_or(ImageError::NoCacheDirectory)?;
-        Store::open(&root)
+            .ok_or(ImageError::NoCacheDirectory)
     }
 
     /// The cache in `root`, which is made when missing.
