@@ -71,7 +71,9 @@ fn bare_start(ready: &PreparedGuest, spec: &RootfsSpec) -> Duration {
     loop {
         match machine.event(deadline) {
             Some(MachineEvent::MonitorGreeted) => return machine.started().elapsed(),
-            Some(MachineEvent::Exited(_)) | None => panic!("no greeting from QEMU\n{}", machine.stderr().unwrap_or_default()),
+            Some(MachineEvent::Exited(_)) | None => {
+                panic!("no greeting from QEMU\n{}", machine.stderr().unwrap_or_default())
+            }
             Some(_) => {}
         }
     }
