@@ -272,12 +272,12 @@ fn a_shell_has_the_modules_of_a_case() {
 }
 
 #[test]
-fn a_part_that_the_preprocessed_source_does_not_define_is_told_with_its_event() {
+fn part_that_the_source_does_not_define_is_an_error_of_its_event() {
     for guest in ["x86_64", "ppc64le"] {
         let BuiltModule { file, preprocessed, .. } = sample(guest);
         let module = Module::parse(&fs::read(file).expect("readable")).expect("a module");
         let text = fs::read_to_string(preprocessed.as_ref().expect("kept")).expect("readable");
-        assert_eq!(missing_definitions(&text, &module), Vec::<String>::new(), "{guest}");
+        assert_eq!(missing_definitions(text.as_bytes(), &module), Vec::<String>::new(), "{guest}");
         for part in [
             "__tracepoint_foo_rel_loc ",
             " event_foo_rel_loc ",
@@ -287,7 +287,7 @@ fn a_part_that_the_preprocessed_source_does_not_define_is_told_with_its_event() 
         ] {
             assert!(text.contains(part), "{part}");
             let other = text.replace(part, &part.replace("rel_loc", "rel_lock"));
-            let missing = missing_definitions(&other, &module);
+            let missing = missing_definitions(other.as_bytes(), &module);
             assert!(!missing.is_empty(), "{guest}: {part}");
             assert!(missing.iter().all(|m| m.contains("foo_rel_loc")), "{guest}: {part}: {missing:?}");
         }

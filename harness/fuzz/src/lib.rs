@@ -127,7 +127,7 @@ pub fn module(data: &[u8]) {
     let Ok(module) = Module::parse(file) else { return };
     assert_eq!(module.counts().events, module.events().len());
     describe(&module);
-    missing_definitions(&String::from_utf8_lossy(source), &module);
+    missing_definitions(source, &module);
     if let Ok(formats) = formats {
         format_violations(&module, &formats);
     }

@@ -30,13 +30,13 @@ impl Clock {
         self.reading.saturating_add(self.ticks(i128::try_from(ran.as_nanos()).unwrap_or(0)).unsigned_abs())
     }
 
-    /// So many nanoseconds as ticks.
+    /// Nanoseconds as ticks.
     pub fn ticks(&self, nanoseconds: i128) -> i64 {
         let ticks = nanoseconds * i128::from(self.frequency) / 1_000_000_000;
         i64::try_from(ticks).unwrap_or(if ticks < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// How long so many ticks take.
+    /// How long these ticks take.
     pub fn duration(&self, ticks: u64) -> Duration {
         let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(self.frequency.max(1));
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
@@ -74,14 +74,14 @@ mod tests {
     /// Documentation/arch/powerpc/vpa-dtl.rst prints both timebases in its `perf report -D` and `perf
     /// script` listings.
     #[test]
-    fn the_documents_timebases_are_the_documents_times() {
+    fn timebase_of_the_document_is_its_time() {
         let time = |timebase| shown(perf_time(timebase, 21_349_649_546_353_231, 512_000_000));
         assert_eq!(time(21_403_600_706_628_832), "105373.359913");
         assert_eq!(time(21_403_600_706_679_454), "105373.360012");
     }
 
     #[test]
-    fn a_clock_is_never_ahead() {
+    fn clock_is_never_ahead_of_the_guest() {
         let clock = Clock::new(0, 512_000_000, 1000);
         let now = clock.now(Duration::ZERO);
         assert!(now >= 1000);

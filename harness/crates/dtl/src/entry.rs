@@ -24,7 +24,7 @@ pub struct LogEntry {
     pub waiting_to_ready: u32,
     /// The dispatch, in timebase ticks.
     pub timebase: u64,
-    /// The address of the fault that the processor waited for.
+    /// The address of the page fault that the processor waited for.
     pub fault_addr: u64,
     /// Where the processor goes on.
     pub srr0: u64,
@@ -33,7 +33,7 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
-    /// The entry as it stands in the log.
+    /// The entry as it is in the log.
     pub fn encode(&self) -> [u8; ENTRY_SIZE] {
         let mut bytes = [0; ENTRY_SIZE];
         bytes[0] = self.dispatch;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_big_endian_and_in_papr_order() {
+    fn entry_is_big_endian_and_in_papr_order() {
         let entry = LogEntry {
             dispatch: 3,
             preempt: 2,

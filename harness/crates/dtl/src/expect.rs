@@ -14,8 +14,8 @@ use super::entry::LogEntry;
 use super::reason::{DISPATCH, PREEMPT};
 use super::written::Written;
 
-/// Differences beyond these are counted, not told.
-const TOLD_MAX: usize = 5;
+/// Differences beyond these are counted and not shown.
+const SHOWN_MAX: usize = 5;
 
 /// How a capture differs from what was written, in order. Formats that show no entry of a log have
 /// no difference.
@@ -27,10 +27,10 @@ pub fn violations(written: &Written, format: Format, capture: &[u8]) -> Vec<Viol
     };
     let mut found =
         found.unwrap_or_else(|error| vec![Violation { line: error.line, message: error.to_string() }]);
-    let more = found.len().saturating_sub(TOLD_MAX);
-    found.truncate(TOLD_MAX);
+    let more = found.len().saturating_sub(SHOWN_MAX);
+    found.truncate(SHOWN_MAX);
     if let Some(last) = found.last_mut().filter(|_| more > 0) {
-        last.message.push_str(&format!("; and {more} more entries differ"));
+        last.message.push_str(&format!("\n{more} more entries differ"));
     }
     found
 }
@@ -75,18 +75,17 @@ fn differences(
             let message = match shown.get(nth) {
                 Some((_, shown)) if shown == wanted => continue,
                 Some((_, shown)) => {
-                    format!("entry {nth} of CPU {cpu}'s log is {wanted}, and perf shows {shown}")
+                    format!(
+                        "entry {nth} of the log of CPU {cpu} differs\n  written: {wanted}\n  perf:    {shown}"
+                    )
                 }
-                None => format!("entry {nth} of CPU {cpu}'s log is {wanted}, and perf does not show it"),
+                None => format!("entry {nth} of the log of CPU {cpu} is missing\n  written: {wanted}"),
             };
             violations.push(Violation { line: shown.get(nth).map_or(last, |(line, _)| *line), message });
         }
         violations.extend(shown.iter().skip(wanted.len()).map(|(line, shown)| Violation {
             line: *line,
-            message: format!(
-                "perf shows {shown} of CPU {cpu}, whose log had {} entries to be read",
-                wanted.len()
-            ),
+            message: format!("extra entry of CPU {cpu}: {} were written\n  perf:    {shown}", wanted.len()),
         }));
     }
     violations.sort_by_key(|violation| violation.line);
@@ -200,11 +199,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_was_written() {
+    fn shown_entry_must_be_the_written_one() {
         for (format, capture) in [(Format::PerfScript, SCRIPT), (Format::PerfDump, DUMP)] {
             assert_eq!(messages(&[entry()], format, capture), Vec::<String>::new());
-            assert_eq!(messages(&[], format, capture).len(), 1);
-            assert_eq!(messages(&[entry(), entry()], format, capture).len(), 1);
+            let extra = messages(&[], format, capture);
+            assert!(
+                extra.len() == 1 && extra[0].contains("extra entry of CPU 0: 0 were written"),
+                "{extra:?}"
+            );
+            let missing = messages(&[entry(), entry()], format, capture);
+            assert!(
+                missing.len() == 1 && missing[0].contains("entry 1 of the log of CPU 0 is missing"),
+                "{missing:?}"
+            );
             assert_eq!(messages(&[LogEntry { waiting_to_ready: 8, ..entry() }], format, capture).len(), 1);
             assert_eq!(messages(&[LogEntry { dispatch: 200, ..entry() }], format, capture).len(), 1);
         }
@@ -212,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_of_a_sample_counts() {
+    fn each_field_of_a_sample_is_compared() {
         let wrong = [
             LogEntry { timebase: 1_024_005_121, ..entry() },
             LogEntry { processor: 4, ..entry() },
@@ -226,17 +233,17 @@ mod tests {
         assert_eq!(
             found,
             [
-                "1: entry 0 of CPU 0's log is H_PROD, H_CEDE, 5, 6, 8, timebase 1024005120 at 2.000010, processor 3, \
-                 srr0 0xc000000000000010, and perf shows H_PROD, H_CEDE, 5, 6, 7, timebase 1024005120 at 2.000010, \
-                 processor 3, srr0 0xc000000000000010"
+                "1: entry 0 of the log of CPU 0 differs\n  written: H_PROD, H_CEDE, 5, 6, 8, timebase 1024005120 at \
+                 2.000010, processor 3, srr0 0xc000000000000010\n  perf:    H_PROD, H_CEDE, 5, 6, 7, timebase \
+                 1024005120 at 2.000010, processor 3, srr0 0xc000000000000010"
             ]
         );
     }
 
     #[test]
-    fn only_the_first_differences_are_told() {
+    fn only_the_first_differences_are_shown() {
         let found = messages(&[entry(); 100], Format::PerfDump, DUMP);
-        assert_eq!(found.len(), TOLD_MAX);
-        assert!(found[TOLD_MAX - 1].ends_with("; and 94 more entries differ"), "{found:?}");
+        assert_eq!(found.len(), SHOWN_MAX);
+        assert!(found[SHOWN_MAX - 1].ends_with("\n94 more entries differ"), "{found:?}");
     }
 }

@@ -1,10 +1,11 @@
 //! The dispatch trace log of pseries guests, as data.
 //!
-//! [`LogPlan`] says which entries are to be written and when, [`LogEntry`] is one as it stands in memory, [`Written`] is
-//! what the guest was given, [`read_script`] and [`read_dump`] read what perf prints of a log, and [`violations`]
-//! compares the two.
+//! [`LogPlan`] says which entries are to be written and when, [`LogEntry`] is one as it is in memory,
+//! [`Written`] is what the guest was given, and [`violations`] compares that with what perf prints of it
+//! (read by [`formats::dispatch_log`]).
 //!
-//! Nothing is written here: this crate knows no guest's memory, no case file and no golden.
+//! The invariant: what perf must print follows from the entries alone, and from no golden. Nothing is
+//! written here: this crate knows no guest's memory, no case file and no golden.
 
 mod clock;
 mod entry;

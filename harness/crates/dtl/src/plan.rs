@@ -1,4 +1,4 @@
-//! What a case wants to have written.
+//! What a case asks to be written, and when.
 
 use super::entry::UNREAD_MAX;
 
@@ -34,39 +34,41 @@ pub struct Burst {
     pub entries: Vec<PlannedEntry>,
 }
 
-/// An entry before the recording has begun.
+/// An entry as a case asks for it: times are relative to a recording that has not begun, and addresses
+/// may be symbols of a kernel that is not known yet. The writer makes a
+/// [`LogEntry`](super::LogEntry) of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedEntry {
-    /// Its time.
+    /// When the processor was dispatched.
     pub when: When,
-    /// Code of the dispatch reason.
+    /// Code of the [dispatch reason](super::reason::DISPATCH); any byte, known or not.
     pub dispatch: u8,
-    /// Code of the preempt reason.
+    /// Code of the [preempt reason](super::reason::PREEMPT); any byte, known or not.
     pub preempt: u8,
-    /// The physical processor; the log's own number when `None`.
+    /// The hypervisor's number of the physical processor; the number of the log's CPU when `None`.
     pub processor: Option<u16>,
-    /// Timebase ticks.
+    /// From being enqueued to the dispatch, in timebase ticks.
     pub enqueue_to_dispatch: u32,
-    /// Timebase ticks.
+    /// From being ready to being enqueued, in timebase ticks.
     pub ready_to_enqueue: u32,
-    /// Timebase ticks.
+    /// From the preemption to being ready, in timebase ticks.
     pub waiting_to_ready: u32,
-    /// The address of the fault.
+    /// The address of the page fault that the processor waited for.
     pub fault_addr: Address,
-    /// Where the processor goes on.
+    /// The instruction at which the processor goes on.
     pub srr0: Address,
-    /// Its machine state there.
+    /// The machine state with which it goes on.
     pub srr1: u64,
 }
 
 /// When an entry's dispatch was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// So many nanoseconds after the recording was seen to be on, or before it. It is written when
+    /// Nanoseconds after the recording was seen to be on; negative for before it. The entry is written when
     /// that time has come.
     FromStart(i64),
-    /// So many nanoseconds before what the guest's timebase is when the burst is written (or after,
-    /// which nobody waits for).
+    /// Nanoseconds after the guest's timebase at the time of writing; negative for before it. The writer
+    /// does not wait.
     FromNow(i64),
     /// At this value of the timebase, whatever the time is.
     Timebase(u64),
@@ -77,17 +79,18 @@ pub enum When {
 pub enum Address {
     /// As it is.
     Number(u64),
-    /// So many bytes after a symbol.
+    /// Bytes after a symbol.
     Symbol {
-        /// The symbol.
+        /// The symbol's name in the kernel.
         name: String,
-        /// Bytes.
+        /// Bytes from the symbol.
         offset: u64,
     },
 }
 
 impl LogPlan {
-    /// All that decides what is written, as text: for telling whether a plan has changed.
+    /// All that decides what is written, as text: whether a plan has changed shows in it. It is part of what
+    /// each golden's header digests, so a renamed field makes all goldens of such cases stale.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for item in &self.items {
@@ -141,7 +144,7 @@ mod tests {
     use crate::testing::burst;
 
     #[test]
-    fn only_a_burst_by_itself_may_overflow_the_log() {
+    fn only_a_burst_alone_may_overflow_the_log() {
         let ambiguous = |items: Vec<LogAction>| {
             let plan = LogPlan { items, leaves_unread: false };
             plan.ambiguous().map(|burst| burst.entries.len())
@@ -151,5 +154,15 @@ mod tests {
         assert_eq!(ambiguous(vec![burst(0, 42), burst(0, 43)]), Some(43));
         assert_eq!(ambiguous(vec![burst(0, 42), LogAction::WaitDrained, burst(0, 43)]), None);
         assert_eq!(ambiguous(vec![burst(0, 200), burst(1, 1), burst(0, 1)]), Some(1));
+    }
+
+    /// The digests in the headers of goldens are made of this text.
+    #[test]
+    fn text_of_a_plan_is_stable() {
+        let items = vec![LogAction::WaitOutput, burst(1, 1), LogAction::WaitDrained];
+        let expected = "output\nlog 1 [PlannedEntry { when: FromStart(0), dispatch: 3, preempt: 2, processor: None, \
+                        enqueue_to_dispatch: 0, ready_to_enqueue: 0, waiting_to_ready: 0, fault_addr: Number(0), \
+                        srr0: Symbol { name: \"f\", offset: 8 }, srr1: 0 }]\npoll\nend unread\n";
+        assert_eq!(LogPlan { items, leaves_unread: true }.to_text(), expected);
     }
 }

@@ -43,7 +43,7 @@ pub enum EntryClass {
     Cede,
     /// The hypervisor took the processor away.
     Preempt,
-    /// A fault in the partition's memory.
+    /// A page fault in the partition's memory.
     Fault,
 }
 
@@ -57,8 +57,8 @@ impl EntryClass {
         }
     }
 
-    /// The class of an entry with this preempt reason. What the reason's name does not tell (an
-    /// entry without one, hypervisor's own events, codes that are not known) counts as preempted.
+    /// The class of an entry with this preempt reason. A reason that names none (no
+    /// reason, events of the hypervisor's own, unknown codes) counts as preempted.
     pub fn of(preempt: u8) -> EntryClass {
         match preempt {
             2 | 3 | 7 => EntryClass::Cede,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_names_and_classes() {
+    fn code_has_a_name_and_a_class() {
         assert_eq!(code(&DISPATCH, "decrementer_interrupt"), Some(3));
         assert_eq!(code(&DISPATCH, "firmware_internal_event"), Some(1));
         assert_eq!(code(&PREEMPT, "H_CEDE"), Some(2));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_symbol_has_an_address() {
+    fn symbol_has_an_address() {
         let text = "c000000000000000 T _stext\nc0000000000fcd10 t plpar\nc000000002000000 D data\nbad\n";
         let symbols = Symbols::parse(Utf8Path::new("System.map"), text);
         assert_eq!(symbols.address("plpar"), Ok(0xc000_0000_000f_cd10));

@@ -19,14 +19,14 @@ pub fn format_violations(module: &Module, formats: &[FormatFile]) -> Vec<Violati
             Some(at) => pairs.push((event, left.remove(at))),
             None => {
                 let message =
-                    format!("{}: the module has this event, and no format file is of it", event.name);
+                    format!("{}: the module has this event, but no format file was captured", event.name);
                 found.push(Violation { line: 1, message });
             }
         }
     }
     let missing = found.len();
     for format in left {
-        let message = format!("{}: the format file is of no event of the module", format.name);
+        let message = format!("{}: the module has no such event", format.name);
         found.push(Violation { line: format.line, message });
     }
     pairs.iter().for_each(|(event, format)| compare(module, event, format, &mut found));
@@ -49,7 +49,7 @@ fn compare(module: &Module, event: &Event, format: &FormatFile, found: &mut Vec<
         );
         differ(format.print_line, what);
     }
-    // The first field is behind those that all events have.
+    // The first field is after those that all events have.
     let mut end =
         format.common.iter().map(|field| field.offset.saturating_add(field.size)).max().unwrap_or(0);
     let mut shown = format.fields.iter();
@@ -64,7 +64,7 @@ fn compare(module: &Module, event: &Event, format: &FormatFile, found: &mut Vec<
         };
         let mut expect = |what: &str, module: String, guest_has: String| {
             let what = format!(
-                "{what} of field `{}` is {module} in the module and {guest_has} in the guest",
+                "{what} of field `{}` is {module} in the module, {guest_has} in the guest",
                 field.name
             );
             if module != guest_has {
@@ -102,7 +102,7 @@ mod tests {
         file("foo_bar", "8") + &file("foo_late", "8") + &file("sched_switch", "ZOO")
     }
 
-    fn told(from: &str, to: &str) -> Vec<(usize, String)> {
+    fn violations_after(from: &str, to: &str) -> Vec<(usize, String)> {
         let module = Module::parse(&sample(Elf::new(PPC))).expect("a module");
         let text = formats();
         assert!(text.contains(from), "{from}");
@@ -111,39 +111,39 @@ mod tests {
     }
 
     #[test]
-    fn format_files_that_say_the_same_agree() {
-        assert_eq!(told("", ""), []);
+    fn equal_format_files_have_no_violation() {
+        assert_eq!(violations_after("", ""), []);
     }
 
     #[test]
-    fn an_event_of_one_side_only_is_told() {
+    fn event_of_one_side_only_is_a_violation() {
         let expected = [
-            (1, "foo_late: the module has this event, and no format file is of it".to_owned()),
-            (10, "foo_other: the format file is of no event of the module".to_owned()),
+            (1, "foo_late: the module has this event, but no format file was captured".to_owned()),
+            (10, "foo_other: the module has no such event".to_owned()),
         ];
-        assert_eq!(told("name: foo_late", "name: foo_other"), expected);
+        assert_eq!(violations_after("name: foo_late", "name: foo_other"), expected);
     }
 
     #[test]
-    fn a_print_format_that_differs_is_told_with_the_place() {
+    fn different_print_format_is_a_violation_with_its_place() {
         let expected = "\
 foo_bar: the print format differs from character 24 on
   module: \"foo %s %d\", REC->foo, 8
   guest:  \"foo %s %d\", REC->foo, ZOO";
-        assert_eq!(told("foo, 8", "foo, ZOO"), [(9, expected.to_owned())]);
+        assert_eq!(violations_after("foo, 8", "foo, ZOO"), [(9, expected.to_owned())]);
     }
 
     #[test]
-    fn a_field_that_differs_is_told() {
+    fn different_field_is_a_violation() {
         let one = |from: &str, to: &str, line: usize, message: &str| {
-            assert_eq!(told(from, to), [(line, format!("foo_bar: {message}"))]);
+            assert_eq!(violations_after(from, to), [(line, format!("foo_bar: {message}"))]);
         };
         let declared =
-            "the declaration of field `foo` is `char foo[10]` in the module and `char foo[9]` in the guest";
+            "the declaration of field `foo` is `char foo[10]` in the module, `char foo[9]` in the guest";
         one("char foo[10]", "char foo[9]", 6, declared);
-        one("size:10", "size:9", 6, "the size of field `foo` is 10 in the module and 9 in the guest");
-        one("offset:20", "offset:18", 7, "the offset of field `bar` is 20 in the module and 18 in the guest");
-        let sign = "the sign of field `foo` is unsigned in the module and signed in the guest";
+        one("size:10", "size:9", 6, "the size of field `foo` is 10 in the module, 9 in the guest");
+        one("offset:20", "offset:18", 7, "the offset of field `bar` is 20 in the module, 18 in the guest");
+        let sign = "the sign of field `foo` is unsigned in the module, signed in the guest";
         one("signed:0", "signed:1", 6, sign);
         let bar = "\tfield:int bar;\toffset:20;\tsize:4;\tsigned:1;\n";
         one(bar, "", 1, "the guest has no field `int bar`");

@@ -4,32 +4,42 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModuleError {
     /// The file does not begin as ELF files do. Compressed modules do not, either.
-    #[error("failed to read the module: it is no ELF file")]
+    #[error("not an ELF file")]
     NotElf,
     /// It is for machines of another word size or byte order.
-    #[error("failed to read the module: it is not of 64 bits and little-endian")]
+    #[error(
+        "not a 64-bit little-endian ELF file: modules of other word sizes and byte orders cannot be read"
+    )]
     NotLittle64,
     /// It is a program, a library or a core dump.
-    #[error(
-        "failed to read the module: it is no relocatable file (its ELF type is {0}, and that of a module 1)"
-    )]
+    #[error("not a relocatable file: its ELF type is {0}, and that of a module is 1 (ET_REL)")]
     NotRelocatable(u16),
-    /// Its relocations are not known here.
+    /// No known architecture has this ELF machine.
     #[error(
-        "failed to read the module: it is for machine {0}, and only 62 (x86-64) and 21 (ppc64) are known"
+        "built for the unknown ELF machine {0} (known: {known})", known = known_machines()
     )]
     Machine(u16),
+    /// Its architecture has words of another size or byte order than the structures that are read here.
+    #[error(
+        "structures of {arch} are not 64-bit little-endian (its words have {bits} bits): they cannot be read"
+    )]
+    Layout {
+        /// The architecture's name.
+        arch: &'static str,
+        /// Bits of its words.
+        bits: u32,
+    },
     /// It is broken as an ELF file.
-    #[error("failed to read the module as ELF: {0}")]
+    #[error("broken ELF file: {0}")]
     Broken(String),
     /// It has no `.modinfo`, or it is empty.
-    #[error("failed to read the module: it has no section .modinfo")]
+    #[error("no section .modinfo: not a kernel module")]
     NoModinfo,
     /// `.modinfo` does not say something that every module says.
-    #[error("the module's .modinfo has no `{0}=`")]
+    #[error("no `{0}=` in section .modinfo")]
     NotInModinfo(&'static str),
     /// Something of an event cannot be found, or not be read.
-    #[error("{holder} points to no {part}")]
+    #[error("missing pointer from {holder} to {part}")]
     Missing {
         /// The symbol of the event's `trace_event_call`, or the place that should lead to one.
         holder: String,
@@ -37,7 +47,7 @@ pub enum ModuleError {
         part: String,
     },
     /// A section of pointers does not fit what it points to.
-    #[error("{section} holds {pointers} pointers, and there are {found} {what}")]
+    #[error("{section} holds {pointers} pointers, but there are {found} {what}")]
     Count {
         /// The section's name.
         section: &'static str,
@@ -54,4 +64,11 @@ impl ModuleError {
     pub(super) fn missing(holder: &str, part: impl Into<String>) -> ModuleError {
         ModuleError::Missing { holder: holder.to_owned(), part: part.into() }
     }
+}
+
+/// The architectures with their ELF machines, for a message.
+fn known_machines() -> String {
+    let machines: Vec<String> =
+        arch::ALL.iter().map(|row| format!("{} {}", row.elf_machine, row.name)).collect();
+    machines.join(", ")
 }

@@ -15,22 +15,22 @@ use super::object::{Object, Pointee, SectionOffset, Symbol};
 /// How things of one kind are called: by `TRACE_EVENT`, and by `TRACE_CUSTOM_EVENT`.
 type Kind = [&'static str; 2];
 
-pub(super) const CLASS: Kind = ["event_class_", "custom_event_class_"];
-pub(super) const FUNCTIONS: Kind = ["trace_event_type_funcs_", "trace_custom_event_type_funcs_"];
-pub(super) const PRINT: Kind = ["trace_raw_output_", "trace_custom_raw_output_"];
-pub(super) const PROBE: Kind = ["trace_event_raw_event_", "trace_custom_event_raw_event_"];
+const CLASS: Kind = ["event_class_", "custom_event_class_"];
+const FUNCTIONS: Kind = ["trace_event_type_funcs_", "trace_custom_event_type_funcs_"];
+const PRINT: Kind = ["trace_raw_output_", "trace_custom_raw_output_"];
+const PROBE: Kind = ["trace_event_raw_event_", "trace_custom_event_raw_event_"];
 const PRINT_FORMAT: Kind = ["print_fmt_", "custom_print_fmt_"];
 const FIELDS: Kind = ["trace_event_fields_", "trace_custom_event_fields_"];
 
 /// The section in which all tracepoints are, and that of their names.
-pub(super) const TRACEPOINTS: &str = "__tracepoints";
+const TRACEPOINTS: &str = "__tracepoints";
 const TRACEPOINT_NAMES: &str = "__tracepoints_strings";
 
 fn is(kind: Kind, name: &str) -> bool {
     kind.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// The name in the source: compilers put suffixes behind a dot.
+/// The name in the source: compilers put suffixes after a dot.
 fn in_source(name: &str) -> String {
     name.split('.').next().unwrap_or(name).to_owned()
 }
@@ -98,7 +98,7 @@ fn event(object: &Object<'_>, symbol: &Symbol) -> Result<Event, ModuleError> {
             let name = tracepoint.in_section(TRACEPOINT_NAMES).and_then(|name| object.string(name));
             name.ok_or_else(|| missing("tracepoint with a name"))?
         }
-        None => own_name(&call).ok_or_else(|| missing("tracepoint in this module, and to no name"))?,
+        None => own_name(&call).ok_or_else(|| missing("tracepoint in this module or a name"))?,
     };
     let (system, system_at) = system(&class).ok_or_else(|| missing("class with a system"))?;
     let fields = class.holder(FIELDS).ok_or_else(|| missing("class with fields"))?;
@@ -158,7 +158,7 @@ mod tests {
     use super::super::testing::{Elf, FORMAT, MODINFO, PPC, STYLES, X86, sample};
 
     #[test]
-    fn an_event_is_whole() {
+    fn event_has_all_its_parts() {
         for style in STYLES {
             let module = Module::parse(&sample(Elf::new(style))).expect("a module");
             let names: Vec<_> =
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_event_has_a_name_and_no_tracepoint() {
+    fn custom_event_has_a_name_and_no_tracepoint() {
         for style in STYLES {
             let module = Module::parse(&sample(Elf::new(style))).expect("a module");
             let event = &module.events()[0];
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tracepoint_may_have_no_functions() {
+    fn tracepoint_may_have_no_functions() {
         let module = Module::parse(&sample(Elf::broken(PPC, "tracepoint.ext"))).expect("a module");
         assert_eq!(
             (module.events()[1].register.as_ref(), module.events()[1].unregister.as_ref()),
@@ -208,16 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_missing_is_told_with_the_call() {
+    fn missing_part_is_an_error_of_the_call() {
         for style in STYLES {
             let without = |pointer: &'static str| {
                 let mut elf = Elf::broken(style, pointer);
                 elf.event("foo_bar");
                 Module::parse(&elf.with_modinfo(MODINFO)).expect_err(pointer).to_string()
             };
-            let told = [
+            let parts = [
                 ("call.class", "class"),
-                ("call.tp", "tracepoint in this module, and to no name"),
+                ("call.tp", "tracepoint in this module or a name"),
                 ("call.funcs", "event functions"),
                 ("call.print_fmt", "print format"),
                 ("class.system", "class with a system"),
@@ -228,36 +228,40 @@ mod tests {
                 ("field.name", "class whose field 0 has a name"),
                 ("field.end", "class whose field 3 has a place in the array, which has no end"),
             ];
-            for (pointer, part) in told {
-                assert_eq!(without(pointer), format!("event_foo_bar points to no {part}"), "{style:?}");
+            for (pointer, part) in parts {
+                assert_eq!(
+                    without(pointer),
+                    format!("missing pointer from event_foo_bar to {part}"),
+                    "{style:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn an_event_that_is_there_twice_is_told() {
+    fn event_that_is_listed_twice_is_an_error() {
         let mut elf = Elf::new(X86);
         let call = elf.event("foo_bar");
         let pointer = elf.thing("_ftrace_events", "__event_again", &[0; 8]);
         elf.point("again", pointer, 0, call);
         let error = Module::parse(&elf.with_modinfo(MODINFO)).expect_err("one event").to_string();
-        assert_eq!(error, "_ftrace_events holds 2 pointers, and there are 1 events");
+        assert_eq!(error, "_ftrace_events holds 2 pointers, but there are 1 events");
     }
 
     #[test]
-    fn a_pointer_to_what_is_no_call_is_told() {
+    fn pointer_to_another_thing_is_an_error() {
         let mut elf = Elf::new(X86);
         let other = elf.thing(".data", "other", &[0; 120]);
         let pointer = elf.thing("_ftrace_events", "__event_other", &[0; 8]);
         elf.point("other", pointer, 0, other);
         let error = Module::parse(&elf.with_modinfo(MODINFO)).expect_err("no call").to_string();
-        assert_eq!(error, "other points to no class");
+        assert_eq!(error, "missing pointer from other to class");
 
         let mut elf = Elf::new(X86);
         let nameless = elf.thing(".data", "", &[0; 120]);
         let pointer = elf.thing("_ftrace_events", "__event_other", &[0; 8]);
         elf.point("nameless", pointer, 0, nameless);
         let error = Module::parse(&elf.with_modinfo(MODINFO)).expect_err("no symbol").to_string();
-        assert_eq!(error, "pointer 0 of _ftrace_events points to no trace_event_call");
+        assert_eq!(error, "missing pointer from pointer 0 of _ftrace_events to trace_event_call");
     }
 }

@@ -1,8 +1,8 @@
 //! `format` files of tracefs: how a guest describes its events.
 //!
-//! The kernel prints a name, an identifier, the fields that all events have, a blank line, the event's
-//! own fields, a blank line and the print format, which may have line ends of its own (`f_show`,
-//! kernel/trace/trace_events.c, Linux 7.2). Files that follow one another are told apart by `name: `.
+//! The kernel prints a name, an identifier, the fields that all events have, an empty line, the event's
+//! own fields, an empty line and the print format, which may have line ends of its own (`f_show`,
+//! kernel/trace/trace_events.c, Linux 7.2). Files that follow one another are separated by `name: `.
 
 use formats::Violation;
 
@@ -21,7 +21,7 @@ pub struct FormatFile {
     pub common: Vec<FormatField>,
     /// The event's own fields.
     pub fields: Vec<FormatField>,
-    /// What is behind `print fmt: `, without line ends behind it.
+    /// The text after `print fmt: `, without line ends at its end.
     pub print_format: String,
     /// The line on which the print format begins.
     pub print_line: usize,
@@ -42,21 +42,21 @@ pub struct FormatField {
     pub line: usize,
 }
 
-/// Read one or more `format` files that follow one another; blank lines may be between them.
+/// Read one or more `format` files that follow one another; empty lines may be between them.
 ///
 /// # Errors
 /// The first line that does not belong where it is, or is missing.
 pub fn read_formats(text: &[u8]) -> Result<Vec<FormatFile>, Violation> {
     let mut lines = FormatLines { lines: text.split(|byte| *byte == b'\n').collect(), at: 0 };
-    // What is behind the last line end is no line.
+    // After the last line end there is no line.
     if lines.lines.last().is_some_and(|line| line.is_empty()) {
         lines.lines.pop();
     }
     let mut files = Vec::new();
-    lines.blank();
+    lines.skip_empty();
     while lines.peek().is_some() {
         files.push(file(&mut lines)?);
-        lines.blank();
+        lines.skip_empty();
     }
     Ok(files)
 }
@@ -71,7 +71,7 @@ impl<'t> FormatLines<'t> {
         self.lines.get(self.at).copied()
     }
 
-    fn blank(&mut self) {
+    fn skip_empty(&mut self) {
         while self.peek().is_some_and(<[u8]>::is_empty) {
             self.at += 1;
         }
@@ -104,9 +104,9 @@ fn file(lines: &mut FormatLines<'_>) -> Result<FormatFile, Violation> {
         _ => Err(Violation { line, message: format!("expected `format:`, found `format:{rest}`") }),
     })?;
     let common = fields(lines)?;
-    lines.eat("", "a blank line")?;
+    lines.eat("", "an empty line")?;
     let own = fields(lines)?;
-    lines.blank();
+    lines.skip_empty();
     let (mut print_format, print_line) = lines.eat("print fmt: ", "print fmt: FORMAT")?;
     while let Some(line) = lines.peek().filter(|line| !line.starts_with(b"name: ")) {
         print_format.push('\n');
@@ -117,7 +117,7 @@ fn file(lines: &mut FormatLines<'_>) -> Result<FormatFile, Violation> {
     Ok(FormatFile { name, line, id, id_line, common, fields: own, print_format, print_line })
 }
 
-/// All fields up to the next blank line.
+/// All fields up to the next empty line.
 fn fields(lines: &mut FormatLines<'_>) -> Result<Vec<FormatField>, Violation> {
     const WHAT: &str = "\tfield:TYPE NAME;\\toffset:N;\\tsize:N;\\tsigned:N;";
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ fn fields(lines: &mut FormatLines<'_>) -> Result<Vec<FormatField>, Violation> {
 }
 
 fn field(text: &str, line: usize) -> Option<FormatField> {
-    // A type may hold anything; what is behind it may not.
+    // A type may hold anything; what follows it may not.
     let (rest, signed) = text.strip_suffix(';')?.rsplit_once(";\tsigned:")?;
     let (rest, size) = rest.rsplit_once(";\tsize:")?;
     let (declaration, offset) = rest.rsplit_once(";\toffset:")?;
@@ -173,7 +173,7 @@ print fmt: \"nothing\"
 ";
 
     #[test]
-    fn files_that_follow_one_another_are_read_with_their_lines() {
+    fn files_after_one_another_are_read_with_their_lines() {
         let files = read_formats(TWO.as_bytes()).expect("two files");
         let [first, second] = files.as_slice() else { panic!("{files:?}") };
         assert_eq!((first.name.as_str(), first.line, first.id, first.id_line), ("foo_bar", 1, 1234, 2));
@@ -189,7 +189,7 @@ print fmt: \"nothing\"
     }
 
     #[test]
-    fn what_is_wrong_has_its_line() {
+    fn unexpected_line_is_a_violation_at_its_line() {
         let error = |from: &str, to: &str| {
             let error = read_formats(TWO.replacen(from, to, 1).as_bytes()).expect_err("not a format file");
             (error.line, error.message)

@@ -1,4 +1,4 @@
-//! Who a module is: what decides whether a kernel loads it, and what has to be loaded before.
+//! A module's identity: what decides whether a kernel loads it, and what has to be loaded before.
 
 use object::elf;
 use object::endian::LittleEndian;
@@ -16,7 +16,7 @@ pub struct Identity {
     /// The ELF machine: 62 is x86-64, 21 ppc64.
     pub machine: u16,
     /// The kernel it was built for, and how that was configured (include/linux/vermagic.h, Linux
-    /// 7.2), without the blank behind the last word.
+    /// 7.2), without the space after the last word.
     pub vermagic: String,
     /// The modules that must be loaded before.
     pub depends: Vec<String>,
@@ -26,7 +26,7 @@ impl Identity {
     /// Read it from a module's file.
     ///
     /// # Errors
-    /// When it is no relocatable ELF file of 64 bits and little-endian, and when its `.modinfo` has
+    /// When it is not a relocatable ELF file of 64 bits and little-endian, and when its `.modinfo` has
     /// no name or no vermagic.
     pub fn parse(bytes: &[u8]) -> Result<Identity, ModuleError> {
         let half = |at: usize| bytes.get(at..at + 2).map_or(0, |half| u16::from_le_bytes([half[0], half[1]]));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_says_who_it_is() {
+    fn identity_is_read_from_modinfo_and_the_header() {
         let identity = Identity::parse(&sample(Elf::new(X86))).expect("a module");
         assert_eq!((identity.name.as_str(), identity.machine), ("some", 62));
         assert_eq!(identity.vermagic, "7.2.0 SMP mod_unload");
@@ -87,37 +87,40 @@ mod tests {
     }
 
     #[test]
-    fn a_module_for_a_machine_that_no_guest_is_says_who_it_is() {
+    fn identity_is_read_for_an_unknown_machine_too() {
         let mut elf = sample(Elf::new(X86));
         elf[18] = 183;
         assert_eq!(Identity::parse(&elf).expect("a module").machine, 183);
     }
 
     #[test]
-    fn what_is_no_module_is_told() {
+    fn file_that_is_not_a_module_is_an_error() {
         let mut elf = sample(Elf::new(X86));
-        assert_eq!(error(b"\xfd7zXZ\0"), "failed to read the module: it is no ELF file");
+        assert_eq!(error(b"\xfd7zXZ\0"), "not an ELF file");
         assert_eq!(error(b""), error(b"\x7fELX"));
         let change = |at: usize, byte: u8| {
             let mut changed = elf.clone();
             changed[at] = byte;
             error(&changed)
         };
-        assert_eq!(change(4, 1), "failed to read the module: it is not of 64 bits and little-endian");
+        assert_eq!(
+            change(4, 1),
+            "not a 64-bit little-endian ELF file: modules of other word sizes and byte orders cannot be read"
+        );
         assert_eq!(change(5, 2), change(4, 1));
         assert_eq!(
             change(16, 3),
-            "failed to read the module: it is no relocatable file (its ELF type is 3, and that of a module 1)"
+            "not a relocatable file: its ELF type is 3, and that of a module is 1 (ET_REL)"
         );
         elf.truncate(64);
-        assert!(error(&elf).starts_with("failed to read the module as ELF: "), "{}", error(&elf));
+        assert!(error(&elf).starts_with("broken ELF file: "), "{}", error(&elf));
     }
 
     #[test]
-    fn a_module_without_a_name_or_a_vermagic_is_told() {
+    fn module_without_name_or_vermagic_is_an_error() {
         let modinfo = |text: &[u8]| error(&Elf::new(X86).with_modinfo(text));
-        assert_eq!(error(&Elf::new(X86).bytes()), "failed to read the module: it has no section .modinfo");
-        assert_eq!(modinfo(b"vermagic=b\0"), "the module's .modinfo has no `name=`");
-        assert_eq!(modinfo(b"name=b\0xvermagic=b\0"), "the module's .modinfo has no `vermagic=`");
+        assert_eq!(error(&Elf::new(X86).bytes()), "no section .modinfo: not a kernel module");
+        assert_eq!(modinfo(b"vermagic=b\0"), "no `name=` in section .modinfo");
+        assert_eq!(modinfo(b"name=b\0xvermagic=b\0"), "no `vermagic=` in section .modinfo");
     }
 }

@@ -7,8 +7,8 @@
 //! ([`missing_definitions`]), and be shown ([`describe`]) in words that are the same on every
 //! architecture.
 //!
-//! Nothing is started or built here, and no case and no guest is known. An event that cannot be read
-//! whole is an error: none is passed over.
+//! The invariant: an event that cannot be read whole is an error, and none is skipped. Nothing is started
+//! or built here; this crate knows no case, no guest and no file system.
 
 mod agreement;
 mod error;
@@ -16,12 +16,12 @@ mod events;
 mod fields;
 mod format;
 mod identity;
-mod macros;
 mod model;
 mod object;
 mod read;
 mod replace;
 mod show;
+mod source;
 #[cfg(any(test, feature = "testing"))]
 mod testing;
 
@@ -38,6 +38,6 @@ pub use agreement::format_violations;
 pub use error::ModuleError;
 pub use format::{FormatField, FormatFile, read_formats};
 pub use identity::Identity;
-pub use macros::missing_definitions;
 pub use model::{Eval, Event, Field, Module, ModuleCounts};
 pub use show::describe;
+pub use source::missing_definitions;

@@ -1,9 +1,7 @@
-//! A kernel module's facts.
+//! What is known of a kernel module. How it is read and compared is not known here.
 
-use super::error::ModuleError;
 use super::identity::Identity;
 use super::object::SectionOffset;
-use super::read;
 
 /// What a module's file says. It is read whole or not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,7 +60,7 @@ pub struct Field {
     pub align: u32,
     /// Whether the type, or that of an array's elements, is signed.
     pub signed: bool,
-    /// Elements of an array; 0 of what is no array, or has its length in the record.
+    /// Elements of an array; 0 for a field that is not an array or has its length in the record.
     pub length: u32,
 }
 
@@ -92,17 +90,7 @@ pub struct Eval {
 }
 
 impl Module {
-    /// Read a module's file: a relocatable ELF file of 64 bits and little-endian, for x86-64 or
-    /// ppc64.
-    ///
-    /// # Errors
-    /// Those of [`Identity::parse`], and when an event, a tracepoint or a replaced name in it cannot
-    /// be read whole.
-    pub fn parse(bytes: &[u8]) -> Result<Module, ModuleError> {
-        read::module(bytes)
-    }
-
-    /// Who it is.
+    /// Its name, machine and kernel.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }

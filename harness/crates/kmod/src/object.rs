@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use arch::{ArchRow, ByteOrder};
 use object::endian::LittleEndian;
 use object::read::elf::ElfFile64;
 use object::{
@@ -51,8 +52,8 @@ pub(super) struct Symbol {
 impl Symbol {
     /// Whether a place is in it.
     pub(super) fn covers(&self, place: SectionOffset) -> bool {
-        let behind = place.offset.checked_sub(self.place.offset);
-        place.section == self.place.section && behind.is_some_and(|bytes| bytes < self.size)
+        let distance = place.offset.checked_sub(self.place.offset);
+        place.section == self.place.section && distance.is_some_and(|bytes| bytes < self.size)
     }
 }
 
@@ -75,9 +76,8 @@ pub(super) struct Object<'f> {
 impl<'f> Object<'f> {
     /// Read a file that is known to be relocatable, of 64 bits and little-endian.
     pub(super) fn parse(machine: u16, bytes: &'f [u8]) -> Result<Object<'f>, ModuleError> {
-        if arch::Arch::of_elf_machine(machine).is_none() {
-            return Err(ModuleError::Machine(machine));
-        }
+        let arch = arch::Arch::of_elf_machine(machine).ok_or(ModuleError::Machine(machine))?;
+        check_layout(&arch)?;
         Object::read(bytes).map_err(|error| ModuleError::Broken(error.to_string()))
     }
 
@@ -194,6 +194,15 @@ impl<'f> Object<'f> {
     }
 }
 
+/// The structures of the kernel are read as 64-bit little-endian ones, so an architecture of another layout
+/// is an error before any of it is read wrongly.
+fn check_layout(row: &ArchRow) -> Result<(), ModuleError> {
+    if (row.byte_order, row.word_bits) == (ByteOrder::Little, 64) {
+        return Ok(());
+    }
+    Err(ModuleError::Layout { arch: row.name, bits: row.word_bits })
+}
+
 /// Where a relocation against a symbol leads. `None` when that is no place (an absolute value).
 fn target<'f>(symbol: &impl object::ObjectSymbol<'f>, addend: i64) -> Option<Pointee> {
     let name = symbol.name_bytes().ok().filter(|name| !name.is_empty());
@@ -204,4 +213,22 @@ fn target<'f>(symbol: &impl object::ObjectSymbol<'f>, addend: i64) -> Option<Poi
     let offset = symbol.address().wrapping_add_signed(addend);
     let name = name.filter(|_| addend == 0 && symbol.kind() != SymbolKind::Section);
     symbol.section_index().map(|section| Pointee::Here(SectionOffset { section: section.0, offset }, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_other_than_64_bit_little_endian_is_an_error() {
+        let check = |row: ArchRow| check_layout(&row).map_err(|error| error.to_string());
+        for row in &arch::ALL {
+            assert_eq!(check(row.clone()), Ok(()));
+        }
+        let big = ArchRow { name: "s390x", byte_order: ByteOrder::Big, ..arch::ALL[0].clone() };
+        let cause = "structures of s390x are not 64-bit little-endian (its words have 64 bits)";
+        assert_eq!(check(big), Err(format!("{cause}: they cannot be read")));
+        let short = ArchRow { name: "arm", word_bits: 32, ..arch::ALL[0].clone() };
+        assert!(check(short).expect_err("32 bits").contains("its words have 32 bits"));
+    }
 }

@@ -15,14 +15,22 @@ use super::object::{Object, Pointee};
 /// Bytes of a pointer.
 const POINTER: usize = 8;
 
-pub(super) fn module(bytes: &[u8]) -> Result<Module, ModuleError> {
-    let identity = Identity::parse(bytes)?;
-    let object = Object::parse(identity.machine, bytes)?;
-    let evals = evals(&object)?;
-    let events = events::read(&object, &pointers(&object, "_ftrace_events", "with an address")?)?;
-    let counts =
-        ModuleCounts { events: events.len(), tracepoints: tracepoints(&object)?, evals: evals.len() };
-    Ok(Module { identity, events, counts, evals })
+impl Module {
+    /// Read a module's file: a relocatable ELF file of 64 bits and little-endian, for one of the known
+    /// [architectures](arch::ALL).
+    ///
+    /// # Errors
+    /// Those of [`Identity::parse`], and when an event, a tracepoint or a replaced name in it cannot
+    /// be read whole.
+    pub fn parse(bytes: &[u8]) -> Result<Module, ModuleError> {
+        let identity = Identity::parse(bytes)?;
+        let object = Object::parse(identity.machine, bytes)?;
+        let evals = evals(&object)?;
+        let events = events::read(&object, &pointers(&object, "_ftrace_events", "with an address")?)?;
+        let counts =
+            ModuleCounts { events: events.len(), tracepoints: tracepoints(&object)?, evals: evals.len() };
+        Ok(Module { identity, events, counts, evals })
+    }
 }
 
 /// All pointers of a section that holds nothing else, in order. None of them may be empty.
@@ -93,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_read_whole() {
+    fn module_has_its_identity_counts_and_evals() {
         let module = Module::parse(&sample(Elf::new(X86))).expect("a module");
         assert_eq!(module.identity().name, "some");
         assert_eq!(module.counts(), ModuleCounts { events: 3, tracepoints: 2, evals: 2 });
@@ -103,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn a_module_without_events_is_one() {
+    fn module_without_events_is_read() {
         let module = Module::parse(&Elf::new(PPC).with_modinfo(b"name=a\0vermagic=b\0")).expect("a module");
         assert_eq!(module.counts(), ModuleCounts { events: 0, tracepoints: 0, evals: 0 });
         assert_eq!(module.events().len(), 0);
     }
 
     #[test]
-    fn all_architectures_and_linkers_say_the_same() {
+    fn description_is_the_same_on_all_architectures() {
         let texts = STYLES.map(|style| describe(&Module::parse(&sample(Elf::new(style))).expect("a module")));
         assert_eq!(texts[0].matches("\nevent ").count(), 3);
         for text in &texts {
@@ -119,43 +127,43 @@ mod tests {
     }
 
     #[test]
-    fn relocations_of_other_machines_are_not_known() {
+    fn unknown_machine_is_an_error() {
         let mut elf = sample(Elf::new(X86));
         elf[18] = 183;
-        assert_eq!(
-            error(&elf),
-            "failed to read the module: it is for machine 183, and only 62 (x86-64) and 21 (ppc64) are known"
-        );
+        assert_eq!(error(&elf), "built for the unknown ELF machine 183 (known: 21 ppc64le, 62 x86_64)");
     }
 
     #[test]
-    fn pointers_that_lead_nowhere_are_told() {
+    fn pointer_that_leads_nowhere_is_an_error() {
         let without = |pointer: &'static str| error(&sample(Elf::broken(X86, pointer)));
         assert_eq!(
             without("_ftrace_events"),
-            "_ftrace_events holds 3 pointers, and there are 0 with an address"
+            "_ftrace_events holds 3 pointers, but there are 0 with an address"
         );
         assert_eq!(
             without("_ftrace_eval_map"),
-            "_ftrace_eval_map holds 2 pointers, and there are 0 with an address"
+            "_ftrace_eval_map holds 2 pointers, but there are 0 with an address"
         );
         assert_eq!(
             without("__tracepoints_ptrs"),
-            "__tracepoints_ptrs holds 0 pointers, and there are 2 tracepoints in __tracepoints"
+            "__tracepoints_ptrs holds 0 pointers, but there are 2 tracepoints in __tracepoints"
         );
-        assert_eq!(without("eval.system"), "pointer 0 of _ftrace_eval_map points to no system");
-        assert_eq!(without("eval.string"), "pointer 0 of _ftrace_eval_map points to no string");
+        assert_eq!(without("eval.system"), "missing pointer from pointer 0 of _ftrace_eval_map to system");
+        assert_eq!(without("eval.string"), "missing pointer from pointer 0 of _ftrace_eval_map to string");
     }
 
     proptest! {
         #[test]
-        fn no_file_makes_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            _ = Module::parse(&bytes);
-            _ = Module::parse(&[b"\x7fELF\x02\x01", &bytes[..]].concat());
+        fn bytes_that_are_not_a_module_are_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assume!(!bytes.starts_with(b"\x7fELF"));
+            prop_assert_eq!(Module::parse(&bytes), Err(ModuleError::NotElf));
+            // The header says where sections are, and none of them is in so short a file.
+            let headed = [b"\x7fELF\x02\x01", &bytes[..]].concat();
+            prop_assert!(Module::parse(&headed).is_err());
         }
 
         #[test]
-        fn no_damage_makes_the_reader_panic(
+        fn damaged_module_is_an_error_or_whole(
             changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
             length in any::<prop::sample::Index>(),
             cut in any::<bool>(),
@@ -170,16 +178,23 @@ mod tests {
                 bytes.truncate(length.index(bytes.len()));
             }
             if let Ok(module) = Module::parse(&bytes) {
-                describe(&module);
+                let text = describe(&module);
+                let first = format!("module {}", module.identity().name);
+                prop_assert_eq!(text.lines().next(), first.lines().next());
+                prop_assert_eq!(module.counts().events, module.events().len());
+                prop_assert!(text.matches("\nevent ").count() >= module.events().len());
             }
         }
 
         #[test]
-        fn what_modinfo_says_is_read_or_missing(info in proptest::collection::vec(any::<u8>(), 1..80)) {
+        fn modinfo_is_read_or_missing(info in proptest::collection::vec(any::<u8>(), 1..80)) {
             let bytes = Elf::new(X86).with_modinfo(&[MODINFO, &info].concat());
             let module = Module::parse(&bytes).expect("a module");
             prop_assert_eq!(&module.identity().name, "some");
-            _ = Module::parse(&Elf::new(X86).with_modinfo(&info));
+            let (name, vermagic) = (b"name=".as_slice(), b"vermagic=".as_slice());
+            let entries = || info.split(|byte| *byte == 0);
+            let is_whole = [name, vermagic].iter().all(|key| entries().any(|entry| entry.starts_with(key)));
+            prop_assert_eq!(Module::parse(&Elf::new(X86).with_modinfo(&info)).is_ok(), is_whole);
         }
     }
 }

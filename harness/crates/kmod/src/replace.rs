@@ -2,13 +2,18 @@
 //!
 //! It puts values in the place of names in print formats, and takes attributes out of types
 //! (`trace_event_update_all` and what it calls, kernel/trace/trace_events.c, Linux 7.2). Done here as
-//! there, byte by byte: where the kernel does not look, such as at the byte behind a number, nothing
+//! there, byte by byte: where the kernel does not look, such as at the byte after a number, nothing
 //! is looked at here.
+//!
+//! This is a port of the kernel's own code, from Linux 7.2.12, and has to be compared with it at each
+//! release: `update_event_printk`, `sanitize_field_type`, `trace_event_update_all` and `f_show` in
+//! kernel/trace/trace_events.c, `trace_event_update_with_eval_map` in kernel/trace/trace.c. A difference
+//! shows as a failure of the case sample-trace/formats.
 
 use super::model::{Eval, Event, Field, Module};
 
 impl Module {
-    /// What the event's `format` file shows behind `print fmt: ` when the module is loaded.
+    /// What the event's `format` file shows after `print fmt: ` when the module is loaded.
     ///
     /// Names are replaced outside of quotes and as whole words, only those that the event's own system
     /// defines, and not in what begins with another word and goes on with `.` or `->`.
@@ -20,7 +25,7 @@ impl Module {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// What the event's `format` file shows behind `field:` (`f_show`, same file). Attributes are
+    /// What the event's `format` file shows after `field:` (`f_show`, same file). Attributes are
     /// taken out when the module has any name to replace; without one, it depends on how the kernel
     /// was built (`trace_event_update_with_eval_map`, kernel/trace/trace.c), and both are returned.
     pub(super) fn shown_field(&self, field: &Field) -> Vec<String> {
@@ -30,8 +35,8 @@ impl Module {
     }
 }
 
-/// `TYPE NAME`, with an array's length behind the name. What is behind `__rel_loc` is taken for an
-/// array without a length, what is behind `__data_loc` is not.
+/// `TYPE NAME`, with an array's length after the name. The text after `__rel_loc` is taken for an
+/// array without a length, that after `__data_loc` is not.
 fn shown(type_name: &str, field: &Field) -> String {
     let bracket = type_name.find('[').filter(|_| !type_name.starts_with("__data_loc"));
     let Some(bracket) = bracket else { return format!("{type_name} {}", field.name) };
@@ -43,8 +48,8 @@ fn shown(type_name: &str, field: &Field) -> String {
     }
 }
 
-/// `update_event_printk`. The kernel also goes on behind the end of a text that ends in a replaced
-/// name; what it does there is no part of this text.
+/// `update_event_printk`. The kernel also goes on after the end of a text that ends in a replaced
+/// name; what it does there is not part of this text.
 fn replace(text: &mut Vec<u8>, eval: &Eval) {
     let name = eval.string.as_bytes();
     let value = eval.value.to_string().into_bytes();
@@ -73,16 +78,16 @@ fn replace(text: &mut Vec<u8>, eval: &Eval) {
                 text.splice(at..at + name.len(), value.iter().copied());
                 at += value.len();
             } else {
-                at = behind_word(text, at);
+                at = after_word(text, at);
             }
         }
         at += 1;
     }
 }
 
-/// Past a word, and past all that is joined to it by `.` and `->`. The first byte behind a joint is
+/// Past a word, and past all that is joined to it by `.` and `->`. The first byte after a joint is
 /// passed whatever it is.
-fn behind_word(text: &[u8], start: usize) -> usize {
+fn after_word(text: &[u8], start: usize) -> usize {
     let byte = |at: usize| text.get(at).copied().unwrap_or(0);
     let mut at = start;
     loop {
@@ -126,8 +131,8 @@ fn without_attributes(type_name: &str) -> String {
         });
         let Some(end) = end else { return type_name.to_owned() };
         let rest = &text[inside + end + 1..];
-        let blanks = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_whitespace()).len();
-        text.replace_range(at..inside + end + 1 + blanks, "");
+        let spaces = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_whitespace()).len();
+        text.replace_range(at..inside + end + 1 + spaces, "");
         next = at;
     }
     text
@@ -161,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_replaced_as_a_whole_word_and_outside_of_quotes() {
+    fn name_is_replaced_as_a_whole_word_and_outside_of_quotes() {
         let zoo = |text: &str| replaced(text, "ZOO", 8);
         assert_eq!(zoo(r#""ZOO %d \" ZOO", { ZOO, "ZOO" }, ZOO"#), r#""ZOO %d \" ZOO", { 8, "ZOO" }, 8"#);
         assert_eq!(zoo("AZOO ZOOA ZOO_ _ZOO ZOO1 (ZOO)"), "AZOO ZOOA ZOO_ _ZOO ZOO1 (8)");
@@ -173,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn the_byte_behind_a_word_or_a_number_is_not_looked_at() {
-        // The quote behind the word is taken for none, and the one behind the next name opens a text.
+    fn byte_after_a_word_or_a_number_is_not_looked_at() {
+        // The quote after the word is skipped, and the one after the next name opens a text.
         assert_eq!(replaced("a\"ZOO ZOO\" ZOO", "ZOO", 8), "a\"8 8\" 8");
         assert_eq!(replaced("10ULL\"ZOO\" \"ZOO", "ZOO", 8), "10ULL\"8\" \"ZOO");
     }
 
     #[test]
-    fn a_value_that_is_longer_than_its_name_is_not_put_in() {
+    fn value_longer_than_its_name_is_not_put_in() {
         assert_eq!(replaced("ZOO + AB", "AB", 100), "ZOO + AB");
         assert_eq!(replaced("ZOO + AB", "ZOO", -10), "-10 + AB");
     }
@@ -210,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_shown_with_its_length_behind_its_name() {
+    fn field_is_shown_with_its_length_after_its_name() {
         let shown = |type_name: &str, length: u32| {
             let (name, type_name) = ("x".to_owned(), type_name.to_owned());
             super::shown(

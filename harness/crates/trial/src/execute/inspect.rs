@@ -30,7 +30,7 @@ pub(super) fn inspect(name: &str, modules: &[BuiltModule]) -> Result<Inspected, 
     let undefined = match &found.preprocessed {
         Some(path) => {
             let text = fs::read(path).map_err(|e| fail(path, &e))?;
-            kmod::missing_definitions(&String::from_utf8_lossy(&text), &module)
+            kmod::missing_definitions(&text, &module)
         }
         None => Vec::new(),
     };
