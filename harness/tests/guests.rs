@@ -80,14 +80,31 @@ fn a_step_that_hangs_is_killed_at_its_limit() {
     let finished = project.run("x86_64", prepared());
     assert_error(
         &finished,
-        &["timed out after 1.0 s", "stderr: begun", "cases/t/case.yaml:3: echo begun >&2 ..."],
+        &[
+            "timed out after 1s: the step was killed (`timeout:`",
+            "stderr: begun",
+            "cases/t/case.yaml:3: echo begun >&2 ...",
+        ],
     );
 }
 
 #[test]
 fn a_step_that_floods_is_killed_at_its_limit() {
     let (finished, _project) = run_script("dd if=/dev/zero bs=65536 count=800", "", "x86_64");
-    assert_error(&finished, &["more than 8MiB of output: the step was killed (`output_limit:`"]);
+    assert_error(&finished, &["the output reached 8MiB: the step was killed (`output_limit:`"]);
+}
+
+#[test]
+fn step_may_print_as_much_as_its_output_limit() {
+    let run = |limit: &str| {
+        let text = format!(
+            "title: T\nsteps:\n  - run: dd if=/dev/zero bs=65536 count=144 2> /dev/null\n    output_limit: {limit}\n  - run: echo done\n    capture: out\n"
+        );
+        TestProject::new(&text, &[("out", "done\n")]).run("x86_64", prepared())
+    };
+    let finished = run("9217KiB");
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+    assert_error(&run("9215KiB"), &["the output reached 9215KiB: the step was killed (`output_limit:`"]);
 }
 
 #[test]

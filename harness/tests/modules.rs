@@ -45,7 +45,7 @@ TRACE_EVENT(hello_said,
 const CASE: &str = "\
 title: T
 modules:
-  - folder: module
+  - directory: module
 steps:
   - inspect: hello
     capture: defined
@@ -144,7 +144,7 @@ fn a_case_that_looks_at_files_alone_boots_nothing() {
 #[test]
 fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
     let project = TestProject::new(
-        CASE.replace("folder: module", "file: x.ko").as_str(),
+        CASE.replace("directory: module", "file: x.ko").as_str(),
         &[("defined", ""), ("said", ""), ("formats", "")],
     );
     let x86_64 = fs::read(&sample("x86_64").file).expect("readable");
@@ -195,15 +195,15 @@ fn faults_of_modules_in_files_are_told_with_their_places() {
         &project,
         &["run", "--bless", "--dry-run"],
         2,
-        &["cases/left", "no case uses the module in this folder"],
+        &["cases/left", "no case uses the module in this directory"],
     );
     fs::remove_dir_all(project.root.join("cases/left")).expect("removed");
     let parts = ["cases/hello/case.yaml:5: guest ppc64le has no module `helo`", "did you mean `hello`?"];
     assert_ends(&project, &["run", "--bless"], 2, &parts);
-    project.write("cases/hello/case.yaml", CASE.replace("folder: module", "folder: modul").as_bytes());
-    assert_ends(&project, &["run", "--bless"], 2, &["cases/hello/case.yaml:3:13", "there is no folder"]);
-    project.write("cases/hello/case.yaml", CASE.replace("folder: module", "tree: ../etc").as_bytes());
-    assert_ends(&project, &["run", "--bless"], 2, &["`../etc` is no folder of the kernel's source"]);
+    project.write("cases/hello/case.yaml", CASE.replace("directory: module", "directory: modul").as_bytes());
+    assert_ends(&project, &["run", "--bless"], 2, &["cases/hello/case.yaml:3:16", "no such directory"]);
+    project.write("cases/hello/case.yaml", CASE.replace("directory: module", "tree: ../etc").as_bytes());
+    assert_ends(&project, &["run", "--bless"], 2, &["`../etc` is not a directory of the kernel's source"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use arch::Arch;
 use super::description::{AccelSpec, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
 use super::modules::ModuleSource;
 use crate::Project;
-use diagnostic::{Diagnostic, did_you_mean};
+use diagnostic::Diagnostic;
 use yaml::{Document, Fields, Node, Reader};
 
 /// All guests of the project, in the order of their names.
@@ -92,15 +92,9 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, folder: &Utf8Path) -> Optio
 }
 
 fn arch(r: &mut Reader, node: &Node<'_>) -> Option<Arch> {
-    let name = r.line(node)?;
-    let found = Arch::named(&name);
-    if found.is_none() {
-        let names: Vec<&str> = Arch::names().collect();
-        let help = did_you_mean(&name, names.iter().copied())
-            .unwrap_or_else(|| format!("known: {}", names.join(", ")));
-        r.report(node.error(format!("unknown architecture `{name}`")).with_help(help));
-    }
-    found
+    let table: Vec<(&str, Arch)> =
+        Arch::names().filter_map(|name| Some((name, Arch::named(name)?))).collect();
+    r.choice(node, "architecture", &table)
 }
 
 fn qemu(r: &mut Reader, node: Node<'_>) -> Option<QemuSpec> {
@@ -147,58 +141,59 @@ fn kernel(r: &mut Reader, node: Node<'_>) -> Option<KernelSpec> {
 /// The quirks under `key`; none when the key is not there.
 fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> {
     let Some(node) = fields.get(key) else { return Some(Vec::new()) };
-    // All of them are read before any is given up, so that all faults are told.
-    let quirks: Vec<Option<Quirk>> = r
-        .list(&node)?
-        .into_iter()
-        .map(|item| {
-            let f = r.fields(item, &["set", "why"])?;
-            let set = f.need(r, "set").and_then(|node| {
-                let line = r.line(&node)?;
-                let words = shell_words::split(&line).ok();
-                if words.is_none() {
-                    r.report(node.error("a quote is not closed"));
-                }
-                words
-            });
-            let why = f.need(r, "why").and_then(|node| r.line(&node));
-            Some(Quirk { set: set?, why: why? })
-        })
-        .collect();
-    quirks.into_iter().collect()
+    r.each(&node, |r, item| {
+        let f = r.fields(item, &["set", "why"])?;
+        let set = f.need(r, "set").and_then(|node| {
+            let line = r.line(&node)?;
+            let words = shell_words::split(&line).ok();
+            if words.is_none() {
+                r.report(node.error("a quote is not closed"));
+            }
+            words
+        });
+        let why = f.need(r, "why").and_then(|node| r.line(&node));
+        Some(Quirk { set: set?, why: why? })
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
-    fn every_fault_of_a_guest_is_told() {
+    fn every_error_of_a_guest_is_reported() {
         let text = "arch: x86\nmemory: 1\ncpus: two\nconsole: ttyS0\ndebian_arch: amd64\nkernal: {}\n";
-        let faults = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("faulty");
-        let shown: Vec<String> = faults
-            .iter()
-            .map(|f| {
-                format!(
-                    "{}:{} {} | {}",
-                    f.span.line,
-                    f.span.column,
-                    f.message,
-                    f.help.as_deref().unwrap_or("-")
-                )
-            })
-            .collect();
-        assert_eq!(
-            shown,
-            [
-                "1:1 missing key `qemu` | -",
-                "1:1 missing key `accelerators` | -",
-                "1:1 missing key `kernel` | -",
-                "1:7 unknown architecture `x86` | did you mean `x86_64`?",
-                "2:9 1 is not from 64 to 65536 | -",
-                "3:7 expected a whole number from 1 to 64, found the text `two` | -",
-                "6:1 unknown key `kernal` | did you mean `kernel`?",
-            ]
-        );
+        let errors = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("errors");
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        expect![[r#"
+            guests/g.yaml:1:1: missing key `qemu`
+            guests/g.yaml:1:1: missing key `accelerators`
+            guests/g.yaml:1:1: missing key `kernel`
+            guests/g.yaml:1:7: unknown architecture `x86` (did you mean `x86_64`?)
+            guests/g.yaml:2:9: 1 is not from 64 to 65536
+            guests/g.yaml:3:7: expected a whole number from 1 to 64, found the text `two`
+            guests/g.yaml:6:1: unknown key `kernal` (did you mean `kernel`?)"#]]
+        .assert_eq(&shown.join("\n"));
+    }
+
+    #[test]
+    fn quirks_have_a_value_and_a_reason() {
+        let text = "qemu: {arguments: [{set: -a}, {set: \"'b\", why: w}, {why: w}, {set: c, wy: w}]}";
+        let errors = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("errors");
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let of_quirks: Vec<&str> =
+            shown.iter().map(String::as_str).filter(|line| !line.contains(":1:1:")).collect();
+        expect![[r#"
+            guests/g.yaml:1:7: missing key `binary`
+            guests/g.yaml:1:7: missing key `package`
+            guests/g.yaml:1:7: missing key `machine`
+            guests/g.yaml:1:20: missing key `why`
+            guests/g.yaml:1:37: a quote is not closed
+            guests/g.yaml:1:52: missing key `set`
+            guests/g.yaml:1:62: missing key `why`
+            guests/g.yaml:1:71: unknown key `wy` (did you mean `why`?)"#]]
+        .assert_eq(&of_quirks.join("\n"));
     }
 }

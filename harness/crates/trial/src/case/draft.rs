@@ -2,33 +2,32 @@
 
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 
-/// A module of the folder.
+/// A module to draft a case for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftModule {
     /// Its name.
     pub name: String,
-    /// The systems of its trace events: their folders below `events/`.
+    /// The systems of its trace events: their directories below `events/`.
     pub systems: Vec<String>,
 }
 
-/// The text of a case that loads the modules built from `folder`, looks at what they define, and
-/// unloads them, on `guests`, or on all when there is none of them. `folder` is relative to the case's
-/// own.
+/// The text of a case that loads the modules built from `folder`, captures what they define, and unloads
+/// them, on `guests`, or on all when the list is empty. `folder` is relative to the case's directory.
 ///
-/// What it captures is the same on every run, whatever the modules do; steps that make them trace
-/// something are for the author to add, and an example of them stands in a comment.
+/// The captures are the same on every run, whatever the modules do. Steps that make them trace something
+/// are for the author to add; a comment shows an example.
 pub fn draft(title: &str, guests: &[String], folder: &Utf8Path, modules: &[DraftModule]) -> String {
     let guests = if guests.is_empty() { String::new() } else { format!("guests: [{}]\n", guests.join(", ")) };
-    let mut text = format!("title: {title}\n{guests}modules:\n  - folder: {folder}\nsteps:\n");
+    let mut text = format!("title: {title}\n{guests}modules:\n  - directory: {folder}\nsteps:\n");
     for DraftModule { name, systems } in modules {
         if !systems.is_empty() {
             text += &format!(
-                "  # What its trace events are made of, told from its file on the host.\n  - inspect: {name}\n    \
+                "  # What its trace events consist of, read from its file on the host.\n  - inspect: {name}\n    \
                  capture: {name}.defined\n"
             );
         }
         text += &format!(
-            "  - run: |\n      modprobe {name}\n      # Without the size, which depends on the page's, and the address.\n      \
+            "  - run: |\n      modprobe {name}\n      # Without the size, which depends on the page size, and the address.\n      \
              grep '^{name} ' /proc/modules | cut -d ' ' -f 1,3-5\n    capture: {name}.loaded\n"
         );
         if systems.is_empty() {
@@ -53,7 +52,7 @@ pub fn draft(title: &str, guests: &[String], folder: &Utf8Path, modules: &[Draft
     text
 }
 
-/// The path that leads from the folder `from` to `to`, both absolute.
+/// The path from the directory `from` to `to`, both absolute.
 pub fn relative(from: &Utf8Path, to: &Utf8Path) -> Utf8PathBuf {
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| Utf8Component::ParentDir);
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_for_a_module_with_events() {
+    fn draft_inspects_and_loads_each_module() {
         let module = |name: &str, systems: &[&str]| DraftModule {
             name: name.to_owned(),
             systems: systems.iter().map(|s| (*s).to_owned()).collect(),
@@ -80,19 +79,19 @@ mod tests {
             title: T
             guests: [x86_64]
             modules:
-              - folder: ../../mine
+              - directory: ../../mine
             steps:
               - run: |
                   modprobe base
-                  # Without the size, which depends on the page's, and the address.
+                  # Without the size, which depends on the page size, and the address.
                   grep '^base ' /proc/modules | cut -d ' ' -f 1,3-5
                 capture: base.loaded
-              # What its trace events are made of, told from its file on the host.
+              # What its trace events consist of, read from its file on the host.
               - inspect: hello
                 capture: hello.defined
               - run: |
                   modprobe hello
-                  # Without the size, which depends on the page's, and the address.
+                  # Without the size, which depends on the page size, and the address.
                   grep '^hello ' /proc/modules | cut -d ' ' -f 1,3-5
                 capture: hello.loaded
               - run: cat events/hello/*/format
@@ -112,7 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn paths_from_folder_to_folder() {
+    fn draft_is_a_valid_case() {
+        let module = DraftModule { name: "hello".to_owned(), systems: vec!["hello".to_owned()] };
+        let text = draft("T", &["x86_64".to_owned()], "module".into(), &[module]);
+        let dir = tempfile::tempdir().expect("a directory");
+        let directory = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        std::fs::create_dir(directory.join("module")).expect("created");
+        std::fs::write(directory.join("module/Kbuild"), "obj-m += hello.o\n").expect("written");
+        let document = yaml::Document::parse("case.yaml", text).expect("valid YAML");
+        let golden = |name: &str| (name.into(), Ok(b"#@ golden v1\nline\n".to_vec()));
+        let guests = [guest::GuestName::new("x86_64")];
+        let (case, _, errors) = crate::case::read::read_case(
+            &crate::case::CaseId::new("mine"),
+            directory,
+            "case.yaml".into(),
+            &document,
+            &guests,
+            &golden,
+        );
+        assert_eq!(errors, []);
+        assert_eq!(case.expect("a case").steps.len(), 4);
+    }
+
+    #[test]
+    fn relative_path_goes_up_to_the_shared_directory() {
         let path = |from: &str, to: &str| relative(from.into(), to.into()).into_string();
         assert_eq!(path("/p/cases/mine", "/home/me/hello"), "../../../home/me/hello");
         assert_eq!(path("/p/cases/mine", "/p/cases/mine/module"), "module");

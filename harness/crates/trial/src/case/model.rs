@@ -52,7 +52,7 @@ pub struct Case {
     pub digest: String,
     /// The guests that it is run on.
     pub guests: Vec<GuestName>,
-    /// What it is skipped without.
+    /// What a guest must have; on others the case is skipped.
     pub requires: Requires,
     /// The modules that its trials can load besides those of the guest.
     pub modules: Vec<ModuleSource>,
@@ -73,7 +73,7 @@ pub struct Requires {
     pub symbols: Vec<String>,
     /// A perf that knows tracepoints, in `/bin/perf`.
     pub perf: bool,
-    /// QEMU's own translator: a kernel under KVM sees so, and leaves out what KVM has not.
+    /// QEMU's own translator: under KVM a kernel leaves out what KVM does not have.
     pub tcg: bool,
 }
 
@@ -84,7 +84,7 @@ pub struct Step {
     pub line: usize,
     /// What it does.
     pub action: Action,
-    /// How long it may take, in the guest's time.
+    /// How long it may take.
     pub timeout: Duration,
     /// How many bytes it may print.
     pub output_limit: u32,
@@ -109,17 +109,17 @@ pub enum Action {
     Decode {
         /// perf's subcommand and its arguments, but for the data's file.
         arguments: Vec<String>,
-        /// The data's file in the guest, relative to the case's folder there.
+        /// The data's file in the guest, relative to the case's `cwd`.
         data: String,
     },
-    /// Say what a module's file holds of trace events: on the host, without a guest.
+    /// Describe the trace events in a module's file: on the host, without a guest.
     Inspect {
         /// The module's name.
         module: String,
     },
     /// Read a file to its end.
     Read {
-        /// Its path, relative to the case's folder in the guest.
+        /// Its path, relative to the case's `cwd`.
         path: String,
     },
 }
@@ -133,7 +133,7 @@ pub struct Capture {
     pub format: Format,
     /// What of the output is kept.
     pub part: CapturePart,
-    /// The module whose events the captured `format` files must be, all of them and no other.
+    /// The module that must define exactly the captured `format` files.
     pub defined_by: Option<String>,
     /// What it must be.
     pub golden: Golden,
@@ -145,7 +145,7 @@ impl Requires {
     /// The word for QEMU's own translator.
     pub const TCG: &str = "tcg";
 
-    /// All of them, as a case's file has them.
+    /// All of them, as in a case's file.
     pub fn words(&self) -> Vec<&str> {
         let symbols = self.symbols.iter().map(String::as_str);
         symbols.chain(self.perf.then_some(Requires::PERF)).chain(self.tcg.then_some(Requires::TCG)).collect()
@@ -195,8 +195,11 @@ impl Step {
 }
 
 impl Case {
-    /// The digest of everything that decides what a step's capture holds: the steps up to it. A
-    /// golden carries it in its head, so that one that an edited case has left behind is noticed.
+    /// The digest of everything that decides what a step captures: the steps up to it. A golden has it in
+    /// its first line, so that a golden written for other steps is noticed.
+    ///
+    /// It is computed from what the steps mean, not from their text: renaming a key of case files does not
+    /// change it.
     ///
     /// `step` is an index of `steps`.
     pub fn steps_digest(&self, step: usize) -> String {
@@ -217,7 +220,7 @@ impl Case {
         text_digest(&text).as_str()[..12].to_owned()
     }
 
-    /// Whether a guest is needed: not for what is done on the host alone.
+    /// Whether a guest is needed: `inspect` runs on the host alone.
     pub fn boots(&self) -> bool {
         self.steps.iter().any(|step| !matches!(step.action, Action::Inspect { .. }))
     }
@@ -234,7 +237,7 @@ impl Case {
         })
     }
 
-    /// Whether a hypervisor's part is played in it.
+    /// Whether the hypervisor's part is played in it.
     pub fn writes_dispatch_log(&self) -> bool {
         self.steps.iter().any(|step| matches!(step.action, Action::Run { log: Some(_), .. }))
     }

@@ -1,4 +1,4 @@
-//! Names in the goldens of a case: each has one kind, and what a hole refers to is bound somewhere.
+//! Names in the goldens of a case: each has one kind, and each that a hole refers to is bound by another.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::model::Step;
 use diagnostic::{Diagnostic, Span, did_you_mean};
 use golden::{Golden, Hole, Namespace};
 
-/// Errors in names that show only when all goldens of a case are seen together.
+/// Errors of names across all goldens of a case.
 pub(super) fn errors(steps: &[Step]) -> Vec<Diagnostic> {
     let goldens: Vec<&Golden> =
         steps.iter().filter_map(|step| Some(&step.capture.as_ref()?.golden)).collect();
@@ -85,31 +85,19 @@ mod tests {
             }
         };
         let steps: Vec<Step> = bodies.iter().enumerate().map(step).collect();
-        errors(&steps)
-            .into_iter()
-            .map(|f| {
-                format!(
-                    "{}:{}:{} {} | {}",
-                    f.file,
-                    f.span.line,
-                    f.span.column,
-                    f.message,
-                    f.help.unwrap_or_default()
-                )
-            })
-            .collect()
+        errors(&steps).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn names_are_checked_across_goldens() {
+    fn name_has_one_kind_and_is_bound_across_goldens() {
         assert_eq!(found(&["{{ptr:A}} {{n:B}}", "{{ptr:A}} {{n>=B}}"]), Vec::<String>::new());
         assert_eq!(
             found(&["{{ptr:A}}", "x {{n:A}}"]),
-            ["1.golden:2:3 A is the name of a ptr at 0.golden:2, and of a n here | use two names",]
+            ["1.golden:2:3: A is the name of a ptr at 0.golden:2, and of a n here (use two names)",]
         );
         assert_eq!(
             found(&["{{n:HITS}}", "{{n==HIT}}"]),
-            ["1.golden:2:1 no golden of the case binds HIT | did you mean `HITS`?",]
+            ["1.golden:2:1: no golden of the case binds HIT (did you mean `HITS`?)",]
         );
     }
 }

@@ -14,6 +14,7 @@ use crate::artefacts::TrialDir;
 use crate::case::{Action, Capture, Case, Step};
 use crate::prepare::{BootError, PreparedGuest, rootfs_spec};
 use dtl::Written;
+use formats::units::show_duration;
 use vm::qemu::{GuestControl, Machine};
 use vm::{Answer, Request, Session, Splat, StepEnd, Work};
 use yaml::show_size;
@@ -300,12 +301,12 @@ fn unexpected(step: &Step, answer: &Answer) -> Option<String> {
         StepEnd::Signalled(signal) => format!("ended by signal {signal}"),
         StepEnd::TimedOut => {
             format!(
-                "timed out after {:.1} s: the step was killed (`timeout:` sets another timeout)",
-                step.timeout.as_secs_f64()
+                "timed out after {}: the step was killed (`timeout:` sets another timeout)",
+                show_duration(u64::try_from(step.timeout.as_nanos()).unwrap_or(u64::MAX))
             )
         }
         StepEnd::Flooded => format!(
-            "more than {} of output: the step was killed (`output_limit:` sets another limit)",
+            "the output reached {}: the step was killed (`output_limit:` sets another limit)",
             show_size(step.output_limit.into())
         ),
         StepEnd::Errno(errno) => {

@@ -34,7 +34,8 @@ impl Request {
         let body = match &self.work {
             Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
         };
-        let ms = u32::try_from(self.timeout.as_millis()).unwrap_or(u32::MAX);
+        // Rounded up: a timeout of 0 ms would end every step.
+        let ms = u32::try_from(self.timeout.as_micros().div_ceil(1000)).unwrap_or(u32::MAX);
         let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::new();
         bytes.extend(ms.to_le_bytes());
@@ -130,5 +131,16 @@ mod tests {
         for (end, expected) in words {
             assert_eq!(end.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn timeout_is_sent_in_milliseconds_rounded_up() {
+        let sent = |timeout: Duration| {
+            let work = Work::Run(String::new());
+            let request = Request { work, cwd: String::new(), timeout, output_limit: 1 };
+            u32::from_le_bytes(request.payload()[..4].try_into().expect("four bytes"))
+        };
+        assert_eq!(sent(Duration::from_micros(500)), 1);
+        assert_eq!(sent(Duration::from_millis(20)), 20);
     }
 }
