@@ -248,20 +248,19 @@ fn a_case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
     assert!(text.contains("has no CONFIG_NO_SUCH_THING"), "{text}");
 }
 
-const EXCUSE: &str = "xfail:\n  - capture: out\n    lines: [2]\n    reason: the kernel says wrong\n";
-
 #[test]
-fn an_excused_fault_is_told_and_its_end_is_a_failure() {
-    let case = |text: &str| format!("{}{EXCUSE}", script(text, "5s"));
+fn known_bug_is_xfail_and_its_absence_is_xpass() {
+    let golden = "#@ xfail \"the kernel says wrong\"\nright\n#@ actual\nwrong\n#@ end\nrest\n";
     let run =
-        |text: &str| TestProject::new(&case(text), &[("out", "right\nrest\n")]).run("x86_64", prepared());
+        |text: &str| TestProject::new(&script(text, "5s"), &[("out", golden)]).run("x86_64", prepared());
     let finished = run("echo wrong; echo rest");
     assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
     assert!(shown(&finished).contains("the kernel says wrong"));
     let finished = run("echo right; echo rest");
     assert!(matches!(finished.outcome, Outcome::Xpass { .. }), "{}", shown(&finished));
-    assert!(shown(&finished).contains("case.yaml:8: the excused fault is not there: remove the excuse"));
+    assert!(shown(&finished).contains("out.golden:2: expected failure did not occur"));
     assert_fail(&run("echo wrong; echo rest; echo more"), &["+more"]);
+    assert_fail(&run("echo other; echo rest"), &["-right", "+other"]);
 }
 
 #[test]

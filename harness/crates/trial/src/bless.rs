@@ -6,10 +6,10 @@ use std::io::Write;
 use camino::Utf8PathBuf;
 
 use crate::artefacts::RunDir;
-use crate::case::{Capture, Case, Excuse, GOLDEN_EXTENSION, explains};
+use crate::case::{Case, GOLDEN_EXTENSION};
 use crate::record::{TrialRecord, Verdict};
 use golden::bless::{GuestNames, Namer, Observed, bless, with_header};
-use golden::{Bindings, Facts, Header, compare, split_lines};
+use golden::{Facts, Header};
 use guest::Project;
 
 /// What came of blessing a case.
@@ -95,18 +95,6 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
             Ok(golden) => golden,
             Err(why) => return refused(format!("{}: {why}; edit it by hand", capture.golden.file)),
         };
-        let golden = match golden {
-            Some(_) if excuses(case, capture).next().is_some() => {
-                if !observed.iter().all(|seen| is_explained(case, capture, seen)) {
-                    return refused(format!(
-                        "{}: a fault is excused in it, and what was captured differs in more; edit it by hand",
-                        capture.golden.file
-                    ));
-                }
-                None
-            }
-            golden => golden,
-        };
         let old = &capture.golden.header;
         let head = Header {
             case: Some(case.id.as_str().to_owned()),
@@ -139,20 +127,6 @@ pub fn bless_case(project: &Project, case: &Case) -> std::io::Result<Blessing> {
         written.push(project.shown(&path).to_owned());
     }
     Ok(if written.is_empty() { Blessing::Unchanged } else { Blessing::Written(written) })
-}
-
-fn excuses<'c>(case: &'c Case, capture: &Capture) -> impl Iterator<Item = &'c Excuse> {
-    let name = capture.name.clone();
-    case.xfail.iter().filter(move |excuse| excuse.capture == name)
-}
-
-/// Whether what was captured differs from the golden by excused faults only. The golden holds the
-/// right text there, and keeps it.
-fn is_explained(case: &Case, capture: &Capture, seen: &Observed<'_>) -> bool {
-    let applying: Vec<&Excuse> = excuses(case, capture).filter(|excuse| excuse.applies(seen.facts)).collect();
-    let (golden, format) = (&capture.golden, capture.format);
-    let comparison = compare(golden, seen.capture, format, seen.facts, &mut Bindings::new());
-    comparison.passes() || explains(&applying, &comparison, &split_lines(seen.capture).0)
 }
 
 fn version(facts: &Facts) -> String {

@@ -101,6 +101,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether a line of the capture, from 1, is one that a known bug prints, and no other line.
+    pub fn is_in_actual_part(&self, line: usize) -> bool {
+        is_in_actual_part(&self.known_bugs, line)
+    }
+
     /// Whether the capture is what the golden says, whichever part of known bugs it has.
     pub fn passes(&self) -> bool {
         self.same_shape
@@ -141,7 +146,7 @@ pub fn compare(
         found.parts.iter().map(|part| known_bug(&program, &found, part)).collect();
     let mut same_shape = found.followed == Followed::Fits;
     let mut violations = rules::broken(golden, &selected, format, &texts, &found.edits, |line| {
-        known_bugs.iter().any(|bug| bug.seen == Seen::Actual && bug.capture.contains(&line))
+        is_in_actual_part(&known_bugs, line)
     });
     if found.followed == Followed::TooManyWays {
         // What was found for showing may be an alignment all the same.
@@ -159,6 +164,10 @@ pub fn compare(
         }
     }
     Comparison { edits: found.edits, same_shape, conflicts, violations, missing_final_newline, known_bugs }
+}
+
+fn is_in_actual_part(known_bugs: &[KnownBug], line: usize) -> bool {
+    known_bugs.iter().any(|bug| bug.seen == Seen::Actual && bug.capture.contains(&line))
 }
 
 fn known_bug(program: &Program<'_>, found: &Alignment<'_>, part: &TakenPart) -> KnownBug {

@@ -7,7 +7,6 @@
 
 mod dispatch_log;
 mod draft;
-mod excuse;
 mod find;
 mod model;
 mod names;
@@ -16,7 +15,6 @@ mod renamed;
 mod splat;
 
 pub use draft::{DraftModule, draft, relative};
-pub use excuse::{Excuse, explains};
 pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
 pub use model::{Action, Capture, CapturePart, Case, CaseId, Requires, Step};
 pub use splat::ExpectedSplat;

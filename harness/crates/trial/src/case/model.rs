@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use super::excuse::Excuse;
 use super::splat::ExpectedSplat;
 use dtl::LogPlan;
 use formats::Format;
@@ -58,8 +57,6 @@ pub struct Case {
     pub modules: Vec<ModuleSource>,
     /// The directory in the guest that its steps start in.
     pub cwd: String,
-    /// Known bugs whose marks in captures are excused.
-    pub xfail: Vec<Excuse>,
     /// Known bugs on which the kernel reports on its console.
     pub expected_splats: Vec<ExpectedSplat>,
     /// Its steps, in order; at least one captures something.

@@ -1,7 +1,6 @@
 //! Case files: from YAML to a checked case, or to all errors of the file.
 
 mod capture;
-mod excuse;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -100,9 +99,8 @@ impl CaseReader<'_> {
         let defaults = Limits { timeout: TIMEOUT, output_limit: OUTPUT_LIMIT };
         let limits = limits(r, &f, defaults);
         let steps = f.need(r, "steps").and_then(|node| self.steps(r, &node, limits.unwrap_or(defaults)));
-        let xfail = f.optional(r, "xfail", |r, node| xfail::xfail(r, node, file, steps.as_deref()));
+        let expected_splats = f.optional(r, "xfail", |r, node| xfail::xfail(r, node, file, steps.as_deref()));
         limits?;
-        let xfail = xfail?.unwrap_or_default();
         Some(Case {
             id: id.clone(),
             title: title?,
@@ -113,8 +111,7 @@ impl CaseReader<'_> {
             requires: requires?,
             modules: modules?.unwrap_or_default(),
             cwd: cwd?.unwrap_or_else(|| CWD.to_owned()),
-            xfail: xfail.excuses,
-            expected_splats: xfail.splats,
+            expected_splats: expected_splats?.unwrap_or_default(),
             steps: steps?,
         })
     }

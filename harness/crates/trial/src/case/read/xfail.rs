@@ -1,22 +1,17 @@
-//! `xfail:` of a case's file: the known bugs of the kernel that it shows.
+//! `xfail:` of a case's file: the known bugs that the kernel reports on its console. Those that show in a
+//! capture are in its golden.
 
 use camino::Utf8Path;
 use golden::Condition;
 use vm::SplatKind;
 use yaml::{Node, Reader};
 
-use super::excuse::excuse;
-use crate::case::excuse::Excuse;
 use crate::case::model::Step;
 use crate::case::renamed;
 use crate::case::splat::ExpectedSplat;
 
-/// The entries of `xfail:`.
-#[derive(Default)]
-pub(super) struct Xfail {
-    pub(super) splats: Vec<ExpectedSplat>,
-    pub(super) excuses: Vec<Excuse>,
-}
+/// Keys of an entry that excused lines of a golden.
+const OF_A_CAPTURE: [&str; 3] = ["capture", "lines", "instead"];
 
 /// Read the list.
 pub(super) fn xfail(
@@ -24,17 +19,18 @@ pub(super) fn xfail(
     node: &Node<'_>,
     file: &Utf8Path,
     steps: Option<&[Step]>,
-) -> Option<Xfail> {
-    let mut xfail = Xfail::default();
+) -> Option<Vec<ExpectedSplat>> {
     r.each(node, |r, node| {
-        if node.has("capture") {
-            xfail.excuses.push(excuse(r, node, steps)?);
-        } else {
-            xfail.splats.push(splat(r, node, file, steps)?);
+        if OF_A_CAPTURE.iter().any(|key| node.has(key)) {
+            let error = node.error("a known bug that shows in a capture belongs in its golden");
+            r.report(error.with_help(
+                "write `#@ xfail \"REASON\" if CONDITION`, the right lines, `#@ actual`, the lines that the \
+                 kernel prints, `#@ end`",
+            ));
+            return None;
         }
-        Some(())
-    })?;
-    Some(xfail)
+        splat(r, node, file, steps)
+    })
 }
 
 /// `{splat: KIND, symbol: FUNCTION, step: N, if: CONDITION, reason: TEXT}`

@@ -1,7 +1,0 @@
-#![no_main]
-//! See `goldtrace_fuzz`.
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| goldtrace_fuzz::tokeniser(
-    goldtrace::normalise::Format::Plain,
-    data
-));
