@@ -234,3 +234,13 @@ fn doctor_names_missing_programs_and_packages() {
     ];
     assert_output((output.status.code().expect("a status"), text), 3, &parts);
 }
+
+#[test]
+fn module_that_does_not_compile_exits_with_4() {
+    let case = "title: T\nguests: [x86_64]\nmodules:\n  - folder: m\nsteps:\n  - run: echo right\n    capture: out\n";
+    let project = TestProject::new(case, &[("out", "right\n")]);
+    project.write("cases/t/m/Kbuild", b"obj-m += broken.o\n");
+    project.write("cases/t/m/broken.c", b"int x = ;\n");
+    let parts = ["error: failed to compile modules m-x86_64: ", "broken.c:1:9: error: expected expression"];
+    assert_output(output(&project, &["run"]), 4, &parts);
+}
