@@ -125,7 +125,7 @@ fn a_module_in_a_folder_is_built_for_each_guest_and_a_change_is_noticed() {
 fn a_module_that_does_not_compile_is_told_with_the_compilers_words() {
     let project = project();
     project.write("cases/hello/module/hello.c", SOURCE.replace("return 0;", "return zero;").as_bytes());
-    assert_ends(&project, &["run", "--bless", "--guest", "x86_64"], 3, &["hello.c:4", "zero", "undeclared"]);
+    assert_ends(&project, &["run", "--bless", "--guest", "x86_64"], 4, &["hello.c:4", "zero", "undeclared"]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::run::Run;
 use super::status::Status;
 use guest::Project;
-use guest::{ModuleSource, is_folder_of_modules};
+use guest::{ModuleSource, is_directory_of_modules};
 use image::{BuiltModule, Refresh, RootfsSpec};
 use kmod::Module;
 use trial::Needs;
@@ -64,7 +64,7 @@ impl NewModule {
         let project = option.project()?;
         let case = case_directory(&project, &self.name)?;
         let directory =
-            self.directory.canonicalize_utf8().ok().filter(|directory| is_folder_of_modules(directory));
+            self.directory.canonicalize_utf8().ok().filter(|directory| is_directory_of_modules(directory));
         let Some(directory) = directory else {
             return Err(CommandError::NotAModuleDirectory { directory: self.directory.clone() });
         };

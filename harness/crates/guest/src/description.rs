@@ -72,7 +72,7 @@ pub struct KernelSpec {
     pub make_arch: String,
     /// `CROSS_COMPILE=`; empty for the host's own compiler.
     pub cross: String,
-    /// The file that QEMU boots, relative to the build folder.
+    /// The file that QEMU boots, relative to the build directory.
     pub image: String,
     /// Config fragments in `images/kernel/`, in order; a later one wins.
     pub fragments: Vec<String>,

@@ -9,6 +9,6 @@ mod project;
 mod read;
 
 pub use description::{AccelSpec, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
-pub use modules::{ModuleSource, is_folder_of_modules};
+pub use modules::{ModuleSource, is_directory_of_modules};
 pub use project::{NoProject, Project};
 pub use read::{load_all, read_guest};

@@ -67,7 +67,7 @@ impl ModuleSource {
                     r.report(node.error(format!("no such directory: `{path}`")));
                     return None;
                 };
-                if !is_folder_of_modules(&found) {
+                if !is_directory_of_modules(&found) {
                     let error = node.error(format!("`{found}` has no {}", BUILD_FILES.join(" and no ")));
                     r.report(error.with_help("a line `obj-m += NAME.o` in a Kbuild builds NAME.c"));
                     return None;
@@ -89,7 +89,7 @@ impl ModuleSource {
 }
 
 /// Whether modules can be built in `directory`.
-pub fn is_folder_of_modules(directory: &Utf8Path) -> bool {
+pub fn is_directory_of_modules(directory: &Utf8Path) -> bool {
     BUILD_FILES.iter().any(|name| directory.join(name).is_file())
 }
 

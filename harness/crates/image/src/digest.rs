@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_vector() {
+    fn digest_of_the_standard_vector() {
         let digest = text_digest("abc");
         assert_eq!(digest.as_str(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digest.short(), "ba7816bf8f01cfea414140de");

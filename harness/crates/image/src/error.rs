@@ -124,7 +124,7 @@ pub enum ImageError {
     /// A guest would not load a module.
     #[error(
         "module `{file}` does not fit guest {guest}:\n    the module is for {}, vermagic `{}`\n    the guest's \
-         kernel is for {}, vermagic `{}`\nhelp: give its source's directory (`folder:`) and it is built for each guest, \
+         kernel is for {}, vermagic `{}`\nhelp: give its source's directory (`directory:`) and it is built for each guest, \
          or name the guests that it is for (`guests:` of the case)",
         machine(module.machine), module.vermagic, machine(kernel.machine), kernel.vermagic
     )]

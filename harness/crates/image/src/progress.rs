@@ -1,4 +1,4 @@
-//! What a build tells while it works. How it is shown is the caller's matter.
+//! The progress of builds. How it is shown is the caller's matter.
 
 use std::time::Duration;
 

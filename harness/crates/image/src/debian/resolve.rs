@@ -157,9 +157,9 @@ impl Sources {
 
     fn keep(&self, path: &Utf8Path) -> Result<(), ImageError> {
         let fail = |e| ImageError::file("write", path, e);
-        let folder = path.parent().expect("a file stands in a folder");
-        fs::create_dir_all(folder).map_err(fail)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+        let directory = path.parent().expect("a file stands in a directory");
+        fs::create_dir_all(directory).map_err(fail)?;
+        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(fail)?;
         serde_json::to_writer_pretty(&mut file, self).map_err(|e| fail(e.into()))?;
         file.persist(path).map_err(|e| fail(e.error))?;
         Ok(())
@@ -209,7 +209,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     #[test]
-    fn the_newest_source_is_found_by_number() {
+    fn newest_source_is_found_by_number() {
         let newest = newest_source("linux-source-7.2 (= 7.2.13-1), linux-source-7.10, other", "linux-source");
         assert_eq!(newest.as_deref(), Some("linux-source-7.10"));
         assert_eq!(newest_source("linux-sourcery-1.0", "linux-source"), None);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn versions() {
+    fn major_and_minor_are_read_from_versions() {
         assert_eq!(major_minor("7.2.13-1"), Some((7, 2)));
         assert_eq!(major_minor("6.18~rc1"), Some((6, 18)));
         assert_eq!(major_minor("7"), None);

@@ -30,11 +30,11 @@ impl SourcesFile {
     /// Read the project's file.
     ///
     /// # Errors
-    /// Every fault of the file.
+    /// Every error of the file.
     pub fn load(project: &Project) -> Result<SourcesFile, Vec<Diagnostic>> {
         let text = fs::read_to_string(project.path(FILE))
             .map_err(|e| vec![Diagnostic::whole_file(FILE, format!("failed to read the sources: {e}"))])?;
-        let document = Document::parse(FILE, text).map_err(|fault| vec![fault])?;
+        let document = Document::parse(FILE, text).map_err(|error| vec![error])?;
         let mut reader = Reader::new();
         let file = SourcesFile::read(&mut reader, &document);
         let faults = reader.into_errors();

@@ -36,7 +36,7 @@ impl Fragments {
         self.symbols.iter().map(|(symbol, value)| format!("CONFIG_{symbol}={value}\n")).collect()
     }
 
-    /// Each symbol whose value in `config` is not the wanted one, told in a sentence.
+    /// Each symbol whose value in `config` is not the wanted one, in a sentence.
     pub(super) fn missing_from(&self, config: &str) -> Vec<String> {
         let found: BTreeMap<&str, &str> = config.lines().filter_map(setting).collect();
         self.symbols
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_symbol_that_is_not_as_asked_for_is_named() {
+    fn symbol_with_another_value_is_named() {
         let wanted = wanted(&[
             "CONFIG_SMP=y\nCONFIG_A=m\n# CONFIG_OFF is not set\n",
             "CONFIG_GONE=n\nCONFIG_B=\"x\"\n",
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_later_fragment_wins() {
+    fn later_fragment_wins() {
         let wanted = wanted(&["CONFIG_A=y\n", "CONFIG_A=n\n"]);
         assert_eq!(wanted.to_text(), "CONFIG_A=n\n");
     }
 
     #[test]
-    fn a_line_that_sets_nothing_is_refused() {
+    fn line_that_sets_nothing_is_refused_with_its_place() {
         assert!(
             Fragments::default()
                 .add("images/kernel/f.config", "# why\n\nCONFG_A=y\n")

@@ -37,7 +37,7 @@ const KBUILD: &str = "kbuild.tar.gz";
 /// packages of headers.
 const COLLECT_KBUILD: &str = "scripts/package/install-extmod-build";
 
-/// Files kept from the build folder, with the name that each gets.
+/// Files kept from the build directory, with the name that each gets.
 const KEPT: [(&str, &str); 3] =
     [("System.map", "System.map"), (".config", "config"), ("include/config/kernel.release", "release")];
 
@@ -49,7 +49,7 @@ impl BuiltKernel {
         self.product.dir.join("kernel")
     }
 
-    /// Unpack what modules are built against into `to`, a folder that exists.
+    /// Unpack what modules are built against into `to`, a directory that exists.
     ///
     /// # Errors
     /// When it cannot be unpacked.
@@ -61,7 +61,7 @@ impl BuiltKernel {
 
     /// What the kernel compares a module's `vermagic` with before it loads it: its release and the
     /// options that change the layout of its data (include/linux/vermagic.h, Linux 7.2). Without the
-    /// blank at its end.
+    /// space at its end.
     ///
     /// # Errors
     /// When the image cannot be read or holds no such text.
@@ -198,23 +198,23 @@ impl KernelBuild<'_> {
 
     fn keep_kbuild(&self) -> Result<(), ImageError> {
         let BuildDir { out, scratch, .. } = self.build_dir;
-        let folder = scratch.join("kbuild");
+        let directory = scratch.join("kbuild");
         let sh = self.build_dir.sh.clone();
         sh.change_dir(&self.tree);
         // The script builds the host's programs again where the two compilers differ: it is meant for
         // a package that is used on the target.
-        let command = cmd!(sh, "sh {COLLECT_KBUILD} {folder}")
+        let command = cmd!(sh, "sh {COLLECT_KBUILD} {directory}")
             .env("srctree", ".")
             .env("SRCARCH", &self.make.arch)
             .env("CC", "cc")
             .env("HOSTCC", "cc");
         self.build_dir.run(command, TIMEOUT)?;
         self.build_dir
-            .run(cmd!(sh, "tar --create --gzip --file {out}/{KBUILD} --directory {folder} ."), TIMEOUT)
+            .run(cmd!(sh, "tar --create --gzip --file {out}/{KBUILD} --directory {directory} ."), TIMEOUT)
     }
 }
 
-/// Whether a kernel is built from the file at `path`: not from perf, nor from the folders of sample
+/// Whether a kernel is built from the file at `path`: not from perf, nor from the directories of sample
 /// modules, none of which is built in. A patch to these alone leaves the kernel as it is.
 fn built_from(path: &Utf8Path) -> bool {
     // samples/Kconfig and samples/Makefile are for all of them, and part of the configuration.
@@ -225,11 +225,11 @@ fn built_from(path: &Utf8Path) -> bool {
 /// Sample modules that `config` has built into the kernel: a patch to one would not change it.
 fn built_in_samples(config: &str) -> Vec<String> {
     let built_in = |line: &&str| line.starts_with("CONFIG_SAMPLE_") && line.ends_with("=y");
-    let told = |line: &str| format!("{line}: samples are built as modules, never into the kernel");
-    config.lines().filter(built_in).map(told).collect()
+    let sentence = |line: &str| format!("{line}: samples are built as modules, never into the kernel");
+    config.lines().filter(built_in).map(sentence).collect()
 }
 
-/// The NUL-terminated text in `image` that begins with the release and a blank.
+/// The NUL-terminated text in `image` that begins with the release and a space.
 fn vermagic(image: &[u8], release: &str) -> Option<String> {
     let start = format!("\0{release} ");
     let at = memchr::memmem::find(image, start.as_bytes())? + 1;
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vermagic_is_told_from_the_banner() {
+    fn vermagic_is_not_the_banner() {
         let image = b"..\0Linux version 7.2-x (goldtrace)\0\x007.2-x\0\x007.2-x SMP preempt mod_unload \0..";
         assert_eq!(vermagic(image, "7.2-x").as_deref(), Some("7.2-x SMP preempt mod_unload"));
         assert_eq!(vermagic(image, "7.2"), None);
@@ -251,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_kernel_is_built_from() {
+    fn samples_and_perf_are_not_part_of_the_kernel() {
         let from = |path: &str| built_from(path.into());
         assert!(from("kernel/trace/trace.c") && from("samples/Kconfig") && from("tools/objtool/check.c"));
         assert!(!from("samples/trace_events/Makefile") && !from("tools/perf/perf.c"));
     }
 
     #[test]
-    fn a_sample_that_is_built_in_is_named() {
+    fn built_in_sample_is_named() {
         let found = built_in_samples("CONFIG_SAMPLES=y\nCONFIG_SAMPLE_KOBJECT=y\nCONFIG_SAMPLE_X=m\n");
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("CONFIG_SAMPLE_KOBJECT=y"), "{found:?}");

@@ -1,8 +1,8 @@
 //! BuiltKernel modules, built against a guest's kernel or taken as they are.
 //!
 //! Modules in the kernel's own source are built with the command that the kernel's documents give,
-//! `make M=FOLDER`; so are those in any other folder. Beside a module that defines trace events
-//! stands the preprocessed source that they are defined in.
+//! `make M=FOLDER`; so are those in any other directory. Beside a module that defines trace events
+//! is kept the preprocessed source that defines them.
 //!
 //! This module does not know who loads a module.
 
@@ -38,7 +38,7 @@ pub struct BuiltModule {
     pub preprocessed: Option<Utf8PathBuf>,
     /// The SHA-256 of its file.
     pub(super) sha256: String,
-    /// Its place in the guest, below the kernel's folder of modules.
+    /// Its place in the guest, below the kernel's directory of modules.
     pub(super) place: Utf8PathBuf,
     /// The names of the modules whose symbols it uses.
     pub(super) depends: Vec<String>,
@@ -50,7 +50,7 @@ const OUTSIDE: &str = "updates";
 /// Build the modules of `source`, or take them from the cache. Each is checked to fit the guest.
 ///
 /// # Errors
-/// A patch that does not apply, a build that fails (with the log's last lines), a folder that builds
+/// A patch that does not apply, a build that fails (with the log's last lines), a directory that builds
 /// no module, a module that the guest's kernel would not load.
 pub(super) fn build(
     context: &BuildContext<'_>,

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_first_stands_last() {
+    fn modules_needed_first_are_listed_last() {
         let modules = [module("a", &["b", "c"]), module("b", &["c"]), module("c", &[])];
         assert_eq!(
             dependencies(&modules).expect("whole"),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_module_takes_the_place_of_one_with_its_name() {
+    fn later_module_replaces_one_with_its_name() {
         let mine = BuiltModule { place: "mine".into(), ..module("a", &[]) };
         let all = union(vec![module("a", &[]), module("b", &[])], vec![mine]);
         let places: Vec<&str> = all.iter().map(|module| module.place.as_str()).collect();

@@ -1,4 +1,4 @@
-//! A folder of modules' source, as it is now.
+//! A directory of modules' source, as it is now.
 
 use std::fs;
 
@@ -8,12 +8,12 @@ use crate::digest::{Digest, file_digest, text_digest};
 use crate::error::ImageError;
 use crate::store::make_dir;
 
-/// Endings of files that a build leaves behind: they are no source, and none of them may count.
+/// Endings of files that a build leaves behind: they are not source, and none of them counts.
 const PRODUCTS: [&str; 9] = [".o", ".ko", ".mod", ".mod.c", ".cmd", ".order", ".symvers", ".i", ".a"];
-/// How many files a folder of modules may have: somebody who names `/` by mistake is told so.
+/// How many files a directory of modules may have: more are a mistake, such as `/`.
 const FILES_MAX: usize = 5000;
 
-/// A folder of source: its files and a digest of all of them.
+/// A directory of source: its files and a digest of all of them.
 pub(super) struct SourceDir {
     dir: Utf8PathBuf,
     files: Vec<Utf8PathBuf>,
@@ -56,7 +56,7 @@ impl SourceDir {
         make_dir(to)?;
         for file in &self.files {
             let target = to.join(file);
-            make_dir(target.parent().expect("below the folder"))?;
+            make_dir(target.parent().expect("below the directory"))?;
             let from = self.dir.join(file);
             fs::copy(&from, target).map_err(|e| ImageError::file("copy", from, e))?;
         }
@@ -65,9 +65,9 @@ impl SourceDir {
 }
 
 fn collect(dir: &Utf8Path, below: &Utf8Path, files: &mut Vec<Utf8PathBuf>) -> Result<(), ImageError> {
-    let folder = dir.join(below);
-    for entry in folder.read_dir_utf8().map_err(|e| ImageError::file("list", &folder, e))? {
-        let entry = entry.map_err(|e| ImageError::file("list", &folder, e))?;
+    let directory = dir.join(below);
+    for entry in directory.read_dir_utf8().map_err(|e| ImageError::file("list", &directory, e))? {
+        let entry = entry.map_err(|e| ImageError::file("list", &directory, e))?;
         let name = entry.file_name();
         if name.starts_with('.') || PRODUCTS.iter().any(|ending| name.ends_with(ending)) {
             continue;
@@ -89,12 +89,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_build_leaves_behind_does_not_count_and_everything_else_does() {
-        let dir = tempfile::tempdir().expect("a folder");
+    fn build_products_do_not_count_and_sources_do() {
+        let dir = tempfile::tempdir().expect("a directory");
         let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
         let write = |name: &str, text: &str| {
             let path = dir.join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             fs::write(path, text).expect("written");
         };
         write("Kbuild", "obj-m += a.o\n");

@@ -7,7 +7,7 @@ use crate::context::BuildContext;
 use crate::error::ImageError;
 use crate::source::SourceArchive;
 use crate::store::Recipe;
-use guest::is_folder_of_modules;
+use guest::is_directory_of_modules;
 use vm::process::LoggedError;
 
 /// The directory at `path` below the source's root, without patches: a product of its own for all
@@ -30,7 +30,7 @@ pub(super) fn source_dir(context: &BuildContext<'_>, path: &Utf8Path) -> Result<
             }
             other => other?,
         };
-        if !is_folder_of_modules(&tree.join(path)) {
+        if !is_directory_of_modules(&tree.join(path)) {
             return Err(ImageError::NotInSource { path: path.to_owned() });
         }
         SourceDir::read(&tree.join(path))?.copy(&build_dir.out.join(path))

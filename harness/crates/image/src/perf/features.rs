@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_builds_own_words() {
+    fn libtraceevent_is_read_from_the_feature_dump() {
         let dump = "feature-libelf=1\nfeature-libtraceevent=1\nfeature-zlib=1\n";
         assert!(Features::of_build(dump).libtraceevent);
         assert!(!Features::of_build(&dump.replace("event=1", "event=0")).libtraceevent);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_reads_back() {
+    fn features_file_reads_back() {
         for libtraceevent in [true, false] {
             let features = Features { libtraceevent };
             assert_eq!(Features::parse(&features.to_text()), Some(features));

@@ -32,7 +32,7 @@ const WITHOUT: [&str; 18] = [
 
 /// The words for a perf for `target`, with the libraries in `sysroot`. There is no `O=` among them:
 /// with it each object's whole path is on the compiler's command line, and no later build in another
-/// folder gets it from the compiler's cache.
+/// directory gets it from the compiler's cache.
 pub(super) fn words(target: &PerfTarget, sysroot: &Utf8Path, libtraceevent: bool) -> Vec<String> {
     let PerfTarget { make_arch, cross, multiarch, .. } = target;
     let mut words = toolchain::make_words(make_arch, cross);

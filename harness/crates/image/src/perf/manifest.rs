@@ -2,7 +2,7 @@
 
 use camino::Utf8Path;
 
-/// Paths below the source's root; a folder stands for all that is in it, and `*` for any part of a
+/// Paths below the source's root; a directory stands for all that is in it, and `*` for any part of a
 /// name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PerfManifest {

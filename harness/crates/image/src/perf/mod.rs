@@ -59,7 +59,7 @@ pub(super) struct PerfTarget {
     cross: String,
     /// Debian's name of its architecture.
     pub(super) debian_arch: String,
-    /// Debian's name of its folders for libraries.
+    /// Debian's name of its directories for libraries.
     multiarch: String,
 }
 
@@ -152,7 +152,7 @@ impl PerfBuild<'_> {
     }
 
     /// Where it is built.
-    fn folder(&self) -> Utf8PathBuf {
+    fn directory(&self) -> Utf8PathBuf {
         self.tree.join("tools/perf")
     }
 
@@ -166,11 +166,11 @@ impl PerfBuild<'_> {
         Ok(())
     }
 
-    /// Have perf's build look for what it can use. It looks for libtraceevent also when it is told
-    /// to do without, and only then a missing one is no error.
+    /// Have perf's build look for what it can use. It looks for libtraceevent even when it must
+    /// do without, and only then a missing one is no error.
     fn look_for_features(&self) -> Result<Features, ImageError> {
         self.make("PERF-VERSION-FILE", Features { libtraceevent: false })?;
-        let path = self.folder().join("FEATURE-DUMP");
+        let path = self.directory().join("FEATURE-DUMP");
         let dump = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?;
         Ok(Features::of_build(&dump))
     }
@@ -187,9 +187,9 @@ impl PerfBuild<'_> {
 
     fn make(&self, file: &str, features: Features) -> Result<(), ImageError> {
         let sh = &self.build_dir.sh;
-        let (sysroot, folder, jobs) = (self.sysroot(), self.folder(), toolchain::jobs());
+        let (sysroot, directory, jobs) = (self.sysroot(), self.directory(), toolchain::jobs());
         let words = make::words(self.target, &sysroot, features.libtraceevent);
-        let command = cmd!(sh, "make -C {folder} -f Makefile.perf {jobs} {words...} {file}")
+        let command = cmd!(sh, "make -C {directory} -f Makefile.perf {jobs} {words...} {file}")
             .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
             .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
         let command = toolchain::with_cache(command, self.context.store, self.build_dir);
@@ -198,8 +198,8 @@ impl PerfBuild<'_> {
 
     fn keep(&self, features: Features) -> Result<(), ImageError> {
         let BuildDir { out: kept, sh, .. } = self.build_dir;
-        let (folder, strip) = (self.folder(), format!("{}strip", self.target.cross));
-        self.build_dir.run(cmd!(sh, "{strip} -o {kept}/{PROGRAM} {folder}/{PROGRAM}"), TIMEOUT)?;
+        let (directory, strip) = (self.directory(), format!("{}strip", self.target.cross));
+        self.build_dir.run(cmd!(sh, "{strip} -o {kept}/{PROGRAM} {directory}/{PROGRAM}"), TIMEOUT)?;
         let path = kept.join(FEATURES);
         fs::write(&path, features.to_text()).map_err(|e| ImageError::file("write", path, e))
     }

@@ -63,7 +63,7 @@ impl PerfSource {
         Ok(PerfSource { product, digest: recipe.digest(), manifest: PerfManifest::parse(&text) })
     }
 
-    /// Unpack it into the build_dir's scratch folder.
+    /// Unpack it into the build_dir's scratch directory.
     pub(super) fn unpack(&self, build_dir: &BuildDir<'_>) -> Result<Utf8PathBuf, ImageError> {
         let BuildDir { scratch, sh, .. } = build_dir;
         let tree = scratch.join("linux");

@@ -52,12 +52,12 @@ mod tests {
     }
 
     #[test]
-    fn an_applet_that_busybox_lacks_is_named() {
+    fn missing_applets_are_named() {
         // `nice` is text of another kind in it.
         let busybox = b"\x7fELF\0nice\0..[\0[[\0cat\0echo\0\0nice\0";
         assert_eq!(error(&["cat", "echo"], busybox), None);
-        let told = error(&["cat", "nice", "ech"], busybox).expect("refused");
-        assert!(told.ends_with("no applet nice, ech"), "{told}");
+        let text = error(&["cat", "nice", "ech"], busybox).expect("refused");
+        assert!(text.ends_with("no applet nice, ech"), "{text}");
         assert!(error(&["cat"], b"\0cat\0echo\0\0").expect("refused").contains("table of applets"));
     }
 }

@@ -10,7 +10,7 @@ use crate::context::BuildContext;
 use crate::error::ImageError;
 use crate::store::{BuildDir, make_dir};
 
-/// The packed source in the build_dir's scratch folder. All that it holds is below one folder.
+/// The packed source in the build_dir's scratch directory. All that it holds is below one directory.
 pub(crate) struct SourceArchive<'w> {
     path: Utf8PathBuf,
     build_dir: &'w BuildDir<'w>,
@@ -31,10 +31,10 @@ impl<'w> SourceArchive<'w> {
         let deb = context.kernel_source().file(context)?;
         progress.line(label, "unpacking the source");
         build_dir.run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"), TIMEOUT)?;
-        let folder = scratch.join("deb/usr/src");
-        let path = folder
+        let directory = scratch.join("deb/usr/src");
+        let path = directory
             .read_dir_utf8()
-            .map_err(|e| ImageError::file("list", &folder, e))?
+            .map_err(|e| ImageError::file("list", &directory, e))?
             .filter_map(Result::ok)
             .find(|e| e.file_name().ends_with(".tar.xz") && e.file_name().starts_with("linux-source"))
             .ok_or_else(|| ImageError::Lacks {
@@ -45,13 +45,13 @@ impl<'w> SourceArchive<'w> {
         Ok(SourceArchive { path, build_dir })
     }
 
-    /// Unpack everything into the folder `linux` of the scratch folder.
+    /// Unpack everything into the directory `linux` of the scratch directory.
     pub(crate) fn unpack(&self) -> Result<Utf8PathBuf, ImageError> {
         self.extract(&[])
     }
 
-    /// Unpack what these paths below the source's root name, folders with all that is in them, into
-    /// the folder `linux` of the scratch folder. `*` stands for any part of a name.
+    /// Unpack what these paths below the source's root name, directories with all that is in them, into
+    /// the directory `linux` of the scratch directory. `*` stands for any part of a name.
     pub(crate) fn unpack_only(&self, paths: &[&str]) -> Result<Utf8PathBuf, ImageError> {
         let mut words = vec!["--wildcards".to_owned(), "--no-wildcards-match-slash".to_owned()];
         words.extend(paths.iter().map(|path| format!("linux-source-*/{path}")));

@@ -10,7 +10,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 pub(crate) struct FilePart<'d> {
     /// The file's paths without their first component (`a/`, `b/`): two when it is renamed.
     pub(crate) paths: Vec<Utf8PathBuf>,
-    /// Its lines, with whatever stands before them.
+    /// Its lines, with the text before them.
     pub(crate) text: &'d str,
 }
 
@@ -144,7 +144,7 @@ diff -u -r linux/a.c linux.new/a.c
     }
 
     #[test]
-    fn text_without_a_file_is_a_part_without_paths() {
+    fn text_without_a_file_has_no_paths() {
         assert_eq!(paths("words\n--- \n"), [""]);
         assert_eq!(paths(""), [""; 0]);
     }

@@ -1,7 +1,7 @@
 //! The content-addressed cache of everything that is expensive to make.
 //!
-//! A [`Recipe`] names every input of a product; the product's folder is named by the digest of all
-//! of them. A product appears whole or not at all: it is made in a work folder and renamed when its
+//! A [`Recipe`] names every input of a product; the product's directory is named by the digest of all
+//! of them. A product appears whole or not at all: it is made in a work directory and renamed when its
 //! manifest, with the SHA-256 of each file, is written. Each use hashes the files again.
 //!
 //! Layout below the root: `products/` finished, `work/` being made, `locks/`, `logs/`, `damaged/`
@@ -33,7 +33,7 @@ pub use recipe::Recipe;
 #[derive(Debug)]
 pub struct Store {
     root: Utf8PathBuf,
-    /// Products that this process has already verified, by folder.
+    /// Products that this process has already verified, by directory.
     verified: Mutex<BTreeMap<String, Product>>,
 }
 
@@ -41,7 +41,7 @@ impl Store {
     /// The cache in `$GOLDTRACE_CACHE`, `$XDG_CACHE_HOME/goldtrace` or `~/.cache/goldtrace`.
     ///
     /// # Errors
-    /// When none of the three is set, or the folder cannot be made.
+    /// When none of the three is set, or the directory cannot be made.
     pub fn open_default() -> Result<Store, ImageError> {
         Store::open(&Store::default_root()?)
     }
@@ -62,7 +62,7 @@ impl Store {
     /// The cache in `root`, which is made when missing.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the directory cannot be made.
     pub fn open(root: &Utf8Path) -> Result<Store, ImageError> {
         for dir in ["products", "work", "locks", "logs"] {
             make_dir(&root.join(dir))?;
@@ -71,7 +71,7 @@ impl Store {
         Ok(Store { root, verified: Mutex::default() })
     }
 
-    /// The cache's folder.
+    /// The cache's directory.
     pub fn root(&self) -> &Utf8Path {
         &self.root
     }
@@ -80,21 +80,21 @@ impl Store {
     ///
     /// # Errors
     /// Those of `make`, and failures of the file system. A failed or interrupted `make` leaves
-    /// nothing behind but its log.
+    /// nothing after but its log.
     pub fn product(
         &self,
         recipe: &Recipe,
         progress: &dyn ProgressSink,
         make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
     ) -> Result<Product, ImageError> {
-        let folder = recipe.folder();
-        if let Some(product) = self.verified.lock().expect("no panic while held").get(&folder) {
+        let directory = recipe.directory();
+        if let Some(product) = self.verified.lock().expect("no panic while held").get(&directory) {
             return Ok(product.clone());
         }
         let product = match self.stored(recipe, progress)? {
             Some(product) => product,
             None => {
-                let _lock = self.lock(&folder, &recipe.label(), progress)?;
+                let _lock = self.lock(&directory, &recipe.label(), progress)?;
                 // Another process may have made it while this one waited for the lock.
                 match self.stored(recipe, progress)? {
                     Some(product) => product,
@@ -102,12 +102,12 @@ impl Store {
                 }
             }
         };
-        self.verified.lock().expect("no panic while held").insert(folder, product.clone());
+        self.verified.lock().expect("no panic while held").insert(directory, product.clone());
         Ok(product)
     }
 
     fn product_dir(&self, recipe: &Recipe) -> Utf8PathBuf {
-        self.root.join("products").join(recipe.folder())
+        self.root.join("products").join(recipe.directory())
     }
 
     /// The product when it is there and whole. A damaged one is put aside.
@@ -137,7 +137,7 @@ impl Store {
     fn put_aside(&self, dir: &Utf8Path) -> Result<Utf8PathBuf, ImageError> {
         let parent = self.root.join("damaged");
         make_dir(&parent)?;
-        let name = dir.file_name().expect("a product's folder has a name");
+        let name = dir.file_name().expect("a product's directory has a name");
         for n in 1.. {
             let aside = parent.join(format!("{name}.{n}"));
             if !aside.exists() {
@@ -158,13 +158,13 @@ impl Store {
         progress: &dyn ProgressSink,
         make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
     ) -> Result<Product, ImageError> {
-        let folder = recipe.folder();
+        let directory = recipe.directory();
         let label = recipe.label();
-        let work = self.work_dir(&folder, progress)?;
+        let work = self.work_dir(&directory, progress)?;
         let build_dir = BuildDir {
             out: work.dir.join("out"),
             scratch: work.dir.join("scratch"),
-            log: self.root.join("logs").join(format!("{folder}.log")),
+            log: self.root.join("logs").join(format!("{directory}.log")),
             label: label.clone(),
             progress,
             sh: Shell::new().map_err(|e| ImageError::Host(e.to_string()))?,
@@ -240,7 +240,7 @@ mod tests {
     use crate::progress::Silent;
 
     fn store() -> (tempfile::TempDir, Store) {
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(Utf8Path::from_path(dir.path()).expect("UTF-8")).expect("opens");
         (dir, store)
     }
@@ -253,12 +253,12 @@ mod tests {
         fs::write(build_dir.out.join("file"), text).map_err(|e| ImageError::file("write", &build_dir.out, e))
     }
 
-    fn folder_is_empty(store: &Store, folder: &str) -> bool {
-        store.root().join(folder).read_dir_utf8().expect("a folder").next().is_none()
+    fn directory_is_empty(store: &Store, directory: &str) -> bool {
+        store.root().join(directory).read_dir_utf8().expect("a directory").next().is_none()
     }
 
     #[test]
-    fn a_product_is_made_once_and_every_input_counts() {
+    fn product_is_made_once_and_every_input_counts() {
         let (_dir, store) = store();
         let made = AtomicUsize::new(0);
         let make = |build_dir: &BuildDir<'_>| {
@@ -273,33 +273,33 @@ mod tests {
         let other = store.product(&recipe().with("flag", "b"), &Silent, make).expect("made");
         assert_ne!(first.dir, other.dir);
         assert_eq!(made.load(Ordering::SeqCst), 2);
-        assert!(folder_is_empty(&store, "work"));
+        assert!(directory_is_empty(&store, "work"));
     }
 
     #[test]
-    fn a_flipped_bit_is_noticed_and_the_damaged_product_kept_aside() {
+    fn damaged_product_is_made_again_and_kept_aside() {
         let (_dir, store) = store();
         let product = store.product(&recipe(), &Silent, |w| write(w, "right")).expect("made");
         fs::write(product.dir.join("file"), "rightx").expect("written");
         let fresh = Store::open(store.root()).expect("opens");
         let product = fresh.product(&recipe(), &Silent, |w| write(w, "right")).expect("made again");
         assert_eq!(fs::read_to_string(product.dir.join("file")).expect("there"), "right");
-        assert!(!folder_is_empty(&store, "damaged"));
+        assert!(!directory_is_empty(&store, "damaged"));
     }
 
     #[test]
-    fn a_failed_maker_leaves_nothing_that_looks_finished() {
+    fn failed_maker_leaves_no_product() {
         let (_dir, store) = store();
         let result = store.product(&recipe(), &Silent, |build_dir| {
             write(build_dir, "half")?;
             Err(ImageError::Host("on purpose".to_owned()))
         });
         assert!(result.is_err());
-        assert!(folder_is_empty(&store, "work") && folder_is_empty(&store, "products"));
+        assert!(directory_is_empty(&store, "work") && directory_is_empty(&store, "products"));
     }
 
     #[test]
-    fn what_an_interrupted_process_left_is_swept_and_what_another_holds_is_not() {
+    fn abandoned_work_is_swept_and_held_work_is_kept() {
         let (_dir, store) = store();
         let left = store.root().join("work/left");
         make_dir(&left.join("deep")).expect("made");
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn two_at_once_make_it_once() {
+    fn concurrent_builders_make_a_product_once() {
         let (_dir, store) = store();
         let made = AtomicUsize::new(0);
         std::thread::scope(|scope| {

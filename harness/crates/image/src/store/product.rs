@@ -1,4 +1,4 @@
-//! A finished product and the manifest that tells whether it is whole.
+//! A finished product and the manifest that shows whether it is whole.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use crate::error::ImageError;
 /// A finished product.
 #[derive(Debug, Clone)]
 pub struct Product {
-    /// The folder that holds its files. Nothing in it may be changed.
+    /// The directory that holds its files. Nothing in it may be changed.
     pub dir: Utf8PathBuf,
     pub(super) files: BTreeMap<Utf8PathBuf, FileEntry>,
 }
@@ -29,12 +29,12 @@ impl Product {
         Ok(&entry.ok_or_else(lacks)?.sha256)
     }
 
-    /// What tells it from every other product: its folder's name, with the digest of its recipe.
+    /// Its identity: its directory's name, with the digest of its recipe.
     pub fn id(&self) -> &str {
         self.dir.file_name().unwrap_or_default()
     }
 
-    /// The names of its files, relative to its folder, in order.
+    /// The names of its files, relative to its directory, in order.
     pub fn files(&self) -> impl Iterator<Item = &Utf8Path> {
         self.files.keys().map(Utf8PathBuf::as_path)
     }
@@ -82,14 +82,14 @@ pub(super) fn damage(dir: &Utf8Path, manifest: &ProductManifest) -> Result<Optio
 /// Every file below `dir`.
 pub(super) fn inventory(dir: &Utf8Path) -> Result<BTreeMap<Utf8PathBuf, FileEntry>, ImageError> {
     let mut files = BTreeMap::new();
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in folder.read_dir_utf8().map_err(|e| ImageError::file("list", &folder, e))? {
-            let entry = entry.map_err(|e| ImageError::file("list", &folder, e))?;
+    let mut directories = vec![dir.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.read_dir_utf8().map_err(|e| ImageError::file("list", &directory, e))? {
+            let entry = entry.map_err(|e| ImageError::file("list", &directory, e))?;
             let path = entry.path();
             let kind = entry.metadata().map_err(|e| ImageError::file("look at", path, e))?;
             if kind.is_dir() {
-                folders.push(path.to_owned());
+                directories.push(path.to_owned());
                 continue;
             }
             let sha256 =

@@ -11,7 +11,7 @@ use crate::digest::{Digest, text_digest};
 pub struct Recipe {
     /// What is made, such as `kernel`; a word.
     pub kind: String,
-    /// Which one, for people: it is part of the folder's name. A word.
+    /// Which one, for people: it is part of the directory's name. A word.
     pub name: String,
     /// Each input by name: texts, versions, digests of files, command lines.
     pub inputs: BTreeMap<String, String>,
@@ -37,8 +37,8 @@ impl Recipe {
         text_digest(&serde_json::to_string(self).expect("a map of strings has a JSON form"))
     }
 
-    /// The name of the product's folder.
-    pub(super) fn folder(&self) -> String {
+    /// The name of the product's directory.
+    pub(super) fn directory(&self) -> String {
         format!("{}-{}-{}", self.kind, self.name, self.digest().short())
     }
 

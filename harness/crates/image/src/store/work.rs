@@ -1,4 +1,4 @@
-//! Folders to work in, and the locks that keep two processes from making one thing.
+//! Directories to work in, and the locks that keep two processes from making one thing.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use vm::process::interrupt;
 /// How long one goldtrace waits for another that makes the same product.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// A folder of the cache that is removed when this is dropped.
+/// A directory of the cache that is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct WorkDir {
-    /// The folder.
+    /// The directory.
     pub(super) dir: Utf8PathBuf,
     _lock: File,
 }
@@ -33,11 +33,11 @@ impl Drop for WorkDir {
 }
 
 impl Store {
-    /// A folder to work in that is removed when the guard is dropped. What interrupted processes
+    /// A directory to work in that is removed when the guard is dropped. What interrupted processes
     /// have left is removed first.
     ///
     /// # Errors
-    /// When the folder cannot be made, or another process keeps it too long.
+    /// When the directory cannot be made, or another process keeps it too long.
     pub(super) fn work_dir(&self, name: &str, progress: &dyn ProgressSink) -> Result<WorkDir, ImageError> {
         let lock = self.lock(&work_lock(name), name, progress)?;
         let dir = self.root.join("work").join(name);
@@ -47,7 +47,7 @@ impl Store {
         Ok(WorkDir { dir, _lock: lock })
     }
 
-    /// Remove the work folders that no process holds any more, except `mine`.
+    /// Remove the work directories that no process holds any more, except `mine`.
     fn sweep(&self, mine: &str) -> Result<(), ImageError> {
         let work = self.root.join("work");
         for entry in work.read_dir_utf8().map_err(|e| ImageError::file("list", &work, e))? {

@@ -7,7 +7,7 @@ use std::io;
 use camino::{Utf8Path, Utf8PathBuf};
 use diagnostic::Diagnostic;
 use golden::HEADER;
-use guest::{GuestName, ModuleSource, Project, is_folder_of_modules};
+use guest::{GuestName, ModuleSource, Project, is_directory_of_modules};
 use image::digest::text_digest;
 use yaml::Document;
 
@@ -90,7 +90,7 @@ fn walk(directory: &Utf8Path, project: &Project, found: &mut Found, errors: &mut
     directories.sort();
     files.sort();
     for path in directories {
-        if is_folder_of_modules(&path) {
+        if is_directory_of_modules(&path) {
             found.modules.push(path);
         } else {
             walk(&path, project, found, errors);
