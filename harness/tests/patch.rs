@@ -22,13 +22,15 @@ const GOLDEN: &str = "\"foo %s %d\", __get_str(foo), REC->bar\n";
 const SAMPLE: &str = "\
 --- a/samples/trace_events/trace-events-sample.h
 +++ b/samples/trace_events/trace-events-sample.h
-@@ -432,5 +432,5 @@
+@@ -432,7 +432,7 @@
  \t\t__entry->bar\t= bar;
  \t),
 \u{20}
 -\tTP_printk(\"foo %s %d\", __get_str(foo), __entry->bar)
 +\tTP_printk(\"bar %s %d\", __get_str(foo), __entry->bar)
  );
+\u{20}
+ int foo_bar_reg(void);
 ";
 const PERF: &str = "\
 --- a/tools/perf/builtin-version.c
