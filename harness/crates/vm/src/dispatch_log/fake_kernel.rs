@@ -4,7 +4,7 @@ use camino::Utf8Path;
 
 use dtl::{ENTRY_SIZE, SLOTS, Symbols};
 
-use super::log::{ENABLE_MASK, EYE_CATCHER, INDEX, LAST_READ, LINEAR, Places};
+use super::log::{ENABLE_MASK, EYE_CATCHER, INDEX, KernelLayout, LAST_READ, LINEAR};
 use crate::memory::Ram;
 
 const RAM: u64 = 0x4_0000;
@@ -87,7 +87,7 @@ impl FakeKernel {
         index - read
     }
 
-    pub(crate) fn places(&self) -> Places {
-        Places::find(&self.symbols).expect("all there")
+    pub(crate) fn layout(&self) -> KernelLayout {
+        KernelLayout::find(&self.symbols).expect("all there")
     }
 }

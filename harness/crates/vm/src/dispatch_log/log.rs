@@ -26,26 +26,26 @@ pub enum LogError {
     #[error(transparent)]
     Symbol(#[from] NoSymbol),
     /// A pointer in the guest leads nowhere.
-    #[error("CPU {cpu}: {what} cannot be read: {fault}")]
+    #[error("CPU {cpu}: failed to read {what}: {error}")]
     Pointer {
         /// The processor.
         cpu: u32,
         /// What was to be read.
         what: &'static str,
         /// Where it was to be read.
-        fault: NoSuchWord,
+        error: NoSuchWord,
     },
-    /// What should be an lppaca is none.
+    /// There is no lppaca where the kernel should have one.
     #[error(
-        "CPU {cpu}: no lppaca at guest-physical {at:#x}: it begins with {found:#010x}, and {EYE_CATCHER:#010x} was \
-         expected; does System.map belong to the guest's kernel?"
+        "CPU {cpu}: no lppaca at guest-physical {at:#x}: it begins with {found:#010x}, expected \
+         {EYE_CATCHER:#010x}; does System.map belong to the guest's kernel?"
     )]
     EyeCatcher {
         /// The processor.
         cpu: u32,
         /// Where it was looked for.
         at: u64,
-        /// What stands there.
+        /// What it begins with instead.
         found: u32,
     },
     /// The guest has ended the recording, or begun another one, since the log was found.
@@ -58,17 +58,17 @@ pub enum LogError {
     },
 }
 
-/// Where the kernel keeps what belongs to the logs.
+/// Where the kernel keeps what belongs to the logs, as addresses.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
+pub struct KernelLayout {
     per_cpu_offset: u64,
     vpa_dtl_cpu: u64,
     paca_ptrs: u64,
 }
 
-/// What stands in memory about one processor's log.
+/// What the guest's memory holds of one processor's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct State {
+pub struct LogState {
     /// The buffer's guest-physical address; 0 for none.
     pub buffer: u64,
     /// The lppaca's guest-physical address.
@@ -81,20 +81,20 @@ pub struct State {
     pub read: u64,
 }
 
-impl State {
+impl LogState {
     /// Whether the guest asks for entries.
     pub fn is_on(&self) -> bool {
         self.buffer != 0 && self.mask != 0
     }
 }
 
-impl Places {
-    /// The places in the kernel with these symbols.
+impl KernelLayout {
+    /// The layout of the kernel with these symbols.
     ///
     /// # Errors
     /// When it has no vpa_dtl PMU.
-    pub fn find(symbols: &Symbols) -> Result<Places, NoSymbol> {
-        Ok(Places {
+    pub fn find(symbols: &Symbols) -> Result<KernelLayout, NoSymbol> {
+        Ok(KernelLayout {
             per_cpu_offset: physical(symbols.address("__per_cpu_offset")?),
             vpa_dtl_cpu: symbols.address("vpa_dtl_cpu")?,
             paca_ptrs: physical(symbols.address("paca_ptrs")?),
@@ -109,12 +109,12 @@ impl Places {
         ram.le64(physical(address))
     }
 
-    /// What stands in memory about the log of a processor.
+    /// What the guest's memory holds of the log of a processor.
     ///
     /// # Errors
     /// When what is found there is not what a kernel has there.
-    pub fn state(&self, ram: &Ram, cpu: u32) -> Result<State, LogError> {
-        let pointer = |what: &'static str| move |fault| LogError::Pointer { cpu, what, fault };
+    pub fn state(&self, ram: &Ram, cpu: u32) -> Result<LogState, LogError> {
+        let pointer = |what: &'static str| move |error| LogError::Pointer { cpu, what, error };
         let nth = 8 * u64::from(cpu);
         let offset = ram.le64(self.per_cpu_offset + nth).map_err(pointer("its entry of __per_cpu_offset"))?;
         let log = physical(self.vpa_dtl_cpu.wrapping_add(offset));
@@ -131,29 +131,29 @@ impl Places {
         let mask = ram.byte(lppaca + ENABLE_MASK).map_err(pointer("its lppaca"))?;
         let index = ram.be64(lppaca + INDEX).map_err(pointer("its lppaca"))?;
         let buffer = if buffer == 0 { 0 } else { physical(buffer) };
-        Ok(State { buffer, lppaca, mask, index, read })
+        Ok(LogState { buffer, lppaca, mask, index, read })
     }
 }
 
 /// A log that is being written.
 #[derive(Debug, Clone)]
-pub struct Log {
+pub struct CpuLog {
     cpu: u32,
     /// What was found when the recording was on; its index and what is read move on.
-    state: State,
+    state: LogState,
 }
 
-impl Log {
+impl CpuLog {
     /// The log of a processor, as found when the recording was on.
     ///
     /// # Errors
     /// When it is not empty.
-    pub fn new(cpu: u32, state: State) -> Result<Log, LogError> {
+    pub fn new(cpu: u32, state: LogState) -> Result<CpuLog, LogError> {
         if state.index != 0 {
             let what = format!("it begins with index {}, and a new one begins with 0", state.index);
             return Err(LogError::Gone { cpu, what });
         }
-        Ok(Log { cpu, state })
+        Ok(CpuLog { cpu, state })
     }
 
     /// What the guest asks for.
@@ -165,10 +165,10 @@ impl Log {
     ///
     /// # Errors
     /// When the log is no longer the one that was found; then nothing is written.
-    pub fn append(&mut self, places: &Places, ram: &Ram, entries: &[LogEntry]) -> Result<(), LogError> {
-        self.check(places, ram)?;
+    pub fn append(&mut self, layout: &KernelLayout, ram: &Ram, entries: &[LogEntry]) -> Result<(), LogError> {
+        self.check(layout, ram)?;
         let cpu = self.cpu;
-        let pointer = |fault| LogError::Pointer { cpu, what: "its log", fault };
+        let pointer = |error| LogError::Pointer { cpu, what: "its log", error };
         let mut index = self.state.index;
         for entry in entries {
             let slot = self.state.buffer + index % SLOTS * ENTRY_SIZE as u64;
@@ -184,13 +184,13 @@ impl Log {
     ///
     /// # Errors
     /// When the log is no longer the one that was found.
-    pub fn is_read(&mut self, places: &Places, ram: &Ram) -> Result<bool, LogError> {
-        Ok(self.check(places, ram)?.read == self.state.index)
+    pub fn is_read(&mut self, layout: &KernelLayout, ram: &Ram) -> Result<bool, LogError> {
+        Ok(self.check(layout, ram)?.read == self.state.index)
     }
 
     /// Whether it is still the log that was found.
-    fn check(&self, places: &Places, ram: &Ram) -> Result<State, LogError> {
-        let now = places.state(ram, self.cpu)?;
+    fn check(&self, layout: &KernelLayout, ram: &Ram) -> Result<LogState, LogError> {
+        let now = layout.state(ram, self.cpu)?;
         let was = &self.state;
         let what = if now.mask != was.mask {
             format!("its mask is {:#x}, and was {:#x}", now.mask, was.mask)
@@ -205,8 +205,8 @@ impl Log {
     }
 }
 
-/// The guest-physical address of a kernel-linear one. What is no linear address is outside of any
-/// memory.
+/// The guest-physical address of a kernel-linear one. Any other address becomes one outside of
+/// every memory.
 fn physical(linear: u64) -> u64 {
     const NOWHERE: u64 = 1 << 60;
     if linear >> 60 == LINEAR >> 60 { linear - LINEAR } else { NOWHERE }
@@ -220,8 +220,8 @@ mod tests {
 
     use super::super::fake_kernel::{FakeKernel, buffer, log, lppaca};
 
-    fn log_of(kernel: &FakeKernel, cpu: u32) -> Log {
-        Log::new(cpu, kernel.places().state(&kernel.ram, cpu).expect("good")).expect("empty")
+    fn log_of(kernel: &FakeKernel, cpu: u32) -> CpuLog {
+        CpuLog::new(cpu, kernel.layout().state(&kernel.ram, cpu).expect("good")).expect("empty")
     }
 
     fn entry(mark: u32) -> LogEntry {
@@ -242,14 +242,14 @@ mod tests {
     #[test]
     fn entries_go_round_and_the_index_counts_on() {
         let guest = FakeKernel::new();
-        let places = guest.places();
+        let layout = guest.layout();
         let mut log = log_of(&guest, 1);
         let entries: Vec<LogEntry> = (0..100).map(entry).collect();
-        log.append(&places, &guest.ram, &entries[..84]).expect("written");
-        assert!(!log.is_read(&places, &guest.ram).expect("there"));
+        log.append(&layout, &guest.ram, &entries[..84]).expect("written");
+        assert!(!log.is_read(&layout, &guest.ram).expect("there"));
         guest.poll(1, |_| ());
-        assert!(log.is_read(&places, &guest.ram).expect("there"));
-        log.append(&places, &guest.ram, &entries[84..]).expect("written");
+        assert!(log.is_read(&layout, &guest.ram).expect("there"));
+        log.append(&layout, &guest.ram, &entries[84..]).expect("written");
         assert_eq!(guest.ram.be64(lppaca(1) + INDEX), Ok(100));
         let mark = |slot: u64| guest.ram.be32(buffer(1) + slot * 48 + 4).expect("inside");
         assert_eq!((mark(84), mark(0), mark(14), mark(15)), (84, 85, 99, 15));
@@ -259,42 +259,43 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_lppaca_is_never_written() {
+    fn memory_that_is_not_an_lppaca_is_never_written() {
         let guest = FakeKernel::new();
         guest.ram.set_be64(lppaca(1), 0x1234_5678_0000_0000).expect("inside");
-        let error = guest.places().state(&guest.ram, 1).expect_err("no lppaca");
+        let error = guest.layout().state(&guest.ram, 1).expect_err("no lppaca");
         assert_eq!(error, LogError::EyeCatcher { cpu: 1, at: lppaca(1), found: 0x1234_5678 });
         let text = error.to_string();
         assert!(
             text.contains("CPU 1") && text.contains("0x12345678") && text.contains("0xd397d781"),
             "{text}"
         );
-        assert!(guest.places().state(&guest.ram, 0).is_ok());
+        assert!(guest.layout().state(&guest.ram, 0).is_ok());
     }
 
     #[test]
-    fn a_wrong_symbol_is_noticed() {
+    fn wrong_symbol_is_an_error() {
         let guest = FakeKernel::new();
         // A map of another kernel: paca_ptrs is somewhere else.
         let map = "c000000000001000 D __per_cpu_offset\nc000000000000100 d vpa_dtl_cpu\nc000000000008000 B paca_ptrs\n";
-        let places = Places::find(&Symbols::parse(Utf8Path::new("m"), map)).expect("all there");
-        let error = places.state(&guest.ram, 0).expect_err("nowhere").to_string();
-        assert!(error.starts_with("CPU 0: its entry of paca_ptrs cannot be read"), "{error}");
+        let layout = KernelLayout::find(&Symbols::parse(Utf8Path::new("m"), map)).expect("all there");
+        let error = layout.state(&guest.ram, 0).expect_err("nowhere").to_string();
+        assert!(error.starts_with("CPU 0: failed to read its entry of paca_ptrs"), "{error}");
         let map = "c000000000001000 D __per_cpu_offset\nc000000000008000 B paca_ptrs\n";
-        let error = Places::find(&Symbols::parse(Utf8Path::new("m"), map)).expect_err("missing").to_string();
+        let error =
+            KernelLayout::find(&Symbols::parse(Utf8Path::new("m"), map)).expect_err("missing").to_string();
         assert_eq!(error, "the kernel has no symbol `vpa_dtl_cpu` (in m)");
     }
 
     #[test]
-    fn a_log_that_has_ended_or_begun_again_is_never_written() {
+    fn log_that_has_ended_or_begun_again_is_never_written() {
         let refused = |change: &dyn Fn(&FakeKernel)| {
             let guest = FakeKernel::new();
-            let places = guest.places();
+            let layout = guest.layout();
             let mut log = log_of(&guest, 0);
-            log.append(&places, &guest.ram, &[entry(1)]).expect("written");
+            log.append(&layout, &guest.ram, &[entry(1)]).expect("written");
             change(&guest);
             let before = guest.ram.be64(buffer(0) + 48);
-            let error = log.append(&places, &guest.ram, &[entry(2)]).expect_err("refused").to_string();
+            let error = log.append(&layout, &guest.ram, &[entry(2)]).expect_err("refused").to_string();
             assert_eq!(guest.ram.be64(buffer(0) + 48), before);
             error
         };
@@ -307,11 +308,11 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_on_without_a_mask() {
+    fn log_without_a_mask_is_off() {
         let guest = FakeKernel::new();
         guest.enable(0, 0);
-        let state = guest.places().state(&guest.ram, 0).expect("good");
+        let state = guest.layout().state(&guest.ram, 0).expect("good");
         assert!(!state.is_on());
-        assert!(guest.places().state(&guest.ram, 1).expect("good").is_on());
+        assert!(guest.layout().state(&guest.ram, 1).expect("good").is_on());
     }
 }

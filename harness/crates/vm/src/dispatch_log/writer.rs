@@ -1,107 +1,33 @@
-//! Playing the hypervisor: writing what a case wants while its recording runs.
+//! Writing what a case plans, while its recording runs.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use diagnostic::did_you_mean;
 use dtl::reason::EntryClass;
 use dtl::{
-    Address, Burst, Clock, LogAction, LogEntry, LogPlan, NoSymbol, PlannedEntry, Symbols, UNREAD_MAX, When,
-    Written,
+    Address, Burst, Clock, LogAction, LogEntry, LogPlan, PlannedEntry, Symbols, UNREAD_MAX, When, Written,
 };
 
-use super::log::{Log, LogError, Places};
-use crate::memory::NoSuchWord;
+use super::control::{RecordingControl, quiesce, until};
+use super::error::WriteError;
+use super::log::{CpuLog, KernelLayout, LogError};
 use crate::qemu::GuestControl;
 
 /// How long the guest may take to begin its recording.
-const ON_LIMIT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the guest may take to read what was written, beyond the time that entries ask for.
-const READ_LIMIT: Duration = Duration::from_secs(10);
-/// How often memory is looked at.
-const INTERVAL: Duration = Duration::from_micros(500);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why a plan could not be carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError<E: Display> {
-    /// The kernel or its memory is not as expected.
-    #[error(transparent)]
-    Log(#[from] LogError),
-    /// An entry's address is in no such kernel.
-    #[error("{error}{}", help.as_ref().map(|help| format!("; {help}")).unwrap_or_default())]
-    Address {
-        /// The symbol.
-        error: NoSymbol,
-        /// A suggestion.
-        help: Option<String>,
-    },
-    /// The kernel's clock cannot be read.
-    #[error("the kernel's {what} cannot be read: {fault}")]
-    Clock {
-        /// Which of its variables.
-        what: &'static str,
-        /// Where it was to be read.
-        fault: NoSuchWord,
-    },
-    /// The guest has fewer processors.
-    #[error("the log of CPU {cpu} was to be written, and the guest has {cpus} CPUs")]
-    NoCpu {
-        /// The processor.
-        cpu: u32,
-        /// How many there are.
-        cpus: u64,
-    },
-    /// Something did not happen in time.
-    #[error("waited {:.0} s until {what}", limit.as_secs_f64())]
-    TimedOut {
-        /// What.
-        what: String,
-        /// How long.
-        limit: Duration,
-    },
-    /// The command that records has ended too early.
-    #[error("the command ended before {0}")]
-    Ended(String),
-    /// QEMU does not obey.
-    #[error("the guest could not be held while its log was written: {0}")]
-    Machine(#[from] io::Error),
-    /// The guest cannot be waited for.
-    #[error("{0}")]
-    Guest(E),
-}
-
-/// Whoever lets the guest run on while the writer waits.
-pub trait RecordingControl {
-    /// Why there is nothing to wait for any more.
-    type Error: Display;
-
-    /// Let so much time pass; whether the command that records still runs then.
-    ///
-    /// # Errors
-    /// When the guest has stopped.
-    fn wait(&mut self, time: Duration) -> Result<bool, Self::Error>;
-
-    /// Whether the command has printed something.
-    fn has_printed(&self) -> bool;
-
-    /// Wait until each interrupt handler that has begun in the guest has ended; the guest's timebase
-    /// then, or `None` when the command that records has ended.
-    ///
-    /// # Errors
-    /// When the guest has stopped.
-    fn quiesce(&mut self) -> Result<Option<u64>, Self::Error>;
-}
-
-/// A hypervisor's hand in a running guest.
+/// Writes logs into a running guest, as its hypervisor would.
 #[derive(Debug)]
 pub struct Writer<'a> {
     guest: &'a mut GuestControl,
     symbols: &'a Symbols,
-    places: Places,
+    layout: KernelLayout,
     clock: Clock,
-    /// How long the guest had been held when the clock was read.
+    /// How long the guest had been paused when the clock was read.
     paused: Duration,
 }
 
@@ -116,7 +42,7 @@ struct Moments {
 
 /// The state of a plan that is carried out.
 struct Progress {
-    logs: BTreeMap<u32, Log>,
+    logs: BTreeMap<u32, CpuLog>,
     /// The timebase at which the recording was seen to be on.
     start: u64,
     /// What was written to each log since the guest was known to have read all.
@@ -135,14 +61,14 @@ impl<'a> Writer<'a> {
         symbols: &'a Symbols,
         timebase: u64,
     ) -> Result<Writer<'a>, WriteError<E>> {
-        let places = Places::find(symbols).map_err(LogError::from)?;
+        let layout = KernelLayout::find(symbols).map_err(LogError::from)?;
         let read = |what: &'static str| {
             let at = symbols.address(what).map_err(LogError::from)?;
-            Places::word(guest.ram(), at).map_err(|fault| WriteError::Clock { what, fault })
+            KernelLayout::word(guest.ram(), at).map_err(|error| WriteError::Clock { what, error })
         };
         let clock = Clock::new(read("boot_tb")?, read("tb_ticks_per_sec")?, timebase);
         let paused = guest.paused();
-        Ok(Writer { guest, symbols, places, clock, paused })
+        Ok(Writer { guest, symbols, layout, clock, paused })
     }
 
     /// Carry out a plan. The command that records has been started in a guest with `cpus` processors.
@@ -172,7 +98,7 @@ impl<'a> Writer<'a> {
                 LogAction::WaitDrained => self.poll(&mut progress, control)?,
                 LogAction::WaitOutput => {
                     let what = || "the command had printed something".to_owned();
-                    until(control, ON_LIMIT, what, |control| Ok(control.has_printed().then_some(())))?;
+                    until(control, START_TIMEOUT, what, |control| Ok(control.has_printed().then_some(())))?;
                 }
             }
         }
@@ -190,12 +116,12 @@ impl<'a> Writer<'a> {
         let mut logs = BTreeMap::new();
         for cpu in plan.cpus() {
             let what = || format!("the guest asked for the log of CPU {cpu}");
-            let state = until(control, ON_LIMIT, what, |_| {
-                Ok(Some(self.places.state(self.guest.ram(), cpu)?).filter(|state| state.is_on()))
+            let state = until(control, START_TIMEOUT, what, |_| {
+                Ok(Some(self.layout.state(self.guest.ram(), cpu)?).filter(|state| state.is_on()))
             })?;
             // The mask is set last, so what is read after it is what belongs to it.
-            let state = if state.is_on() { self.places.state(self.guest.ram(), cpu)? } else { state };
-            logs.insert(cpu, Log::new(cpu, state)?);
+            let state = if state.is_on() { self.layout.state(self.guest.ram(), cpu)? } else { state };
+            logs.insert(cpu, CpuLog::new(cpu, state)?);
         }
         let written = Written { clock: self.clock, read: BTreeMap::new(), lost: BTreeMap::new(), masked: 0 };
         Ok(Progress { logs, start: self.now(), unread: BTreeMap::new(), written })
@@ -220,15 +146,15 @@ impl<'a> Writer<'a> {
             burst.entries.iter().zip(&all).filter(|(planned, _)| matches!(planned.when, When::FromStart(_)));
         if let Some(last) = of_now.map(|(_, entry)| entry.timebase).max() {
             let ahead = self.clock.duration(last.saturating_sub(self.now()));
-            let limit = READ_LIMIT + ahead;
+            let timeout = READ_TIMEOUT + ahead;
             let what = || format!("the time of an entry in line {} had come", burst.line);
-            until(control, limit, what, |_| Ok((self.now() >= last).then_some(())))?;
+            until(control, timeout, what, |_| Ok((self.now() >= last).then_some(())))?;
         }
         let entries: Vec<LogEntry> =
             all.into_iter().filter(|entry| EntryClass::of(entry.preempt).bit() & log.mask() != 0).collect();
         progress.written.masked += (burst.entries.len() - entries.len()) as u64;
-        let places = self.places;
-        self.guest.while_paused(|ram| log.append(&places, ram, &entries))??;
+        let layout = self.layout;
+        self.guest.while_paused(|ram| log.append(&layout, ram, &entries))??;
         progress.unread.entry(burst.cpu).or_default().extend(entries);
         Ok(())
     }
@@ -240,8 +166,8 @@ impl<'a> Writer<'a> {
     ) -> Result<(), WriteError<P::Error>> {
         for (cpu, log) in &mut progress.logs {
             let what = || format!("the guest had read the log of CPU {cpu}");
-            until(control, READ_LIMIT, what, |_| {
-                Ok(log.is_read(&self.places, self.guest.ram())?.then_some(()))
+            until(control, READ_TIMEOUT, what, |_| {
+                Ok(log.is_read(&self.layout, self.guest.ram())?.then_some(()))
             })?;
         }
         // The kernel says that it has read the entries before it copies them, in its timer's interrupt.
@@ -302,176 +228,5 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Wait until the guest's interrupt handlers have ended; its timebase then.
-fn quiesce<P: RecordingControl>(control: &mut P, before: &str) -> Result<u64, WriteError<P::Error>> {
-    let timebase = control.quiesce().map_err(WriteError::Guest)?;
-    timebase.ok_or_else(|| WriteError::Ended(before.to_owned()))
-}
-
-/// Look until something is there.
-fn until<T, P: RecordingControl>(
-    control: &mut P,
-    limit: Duration,
-    what: impl Fn() -> String,
-    mut look: impl FnMut(&P) -> Result<Option<T>, WriteError<P::Error>>,
-) -> Result<T, WriteError<P::Error>> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(found) = look(control)? {
-            return Ok(found);
-        }
-        if Instant::now() > deadline {
-            return Err(WriteError::TimedOut { what: what(), limit });
-        }
-        if !control.wait(INTERVAL).map_err(WriteError::Guest)? {
-            return Err(WriteError::Ended(what()));
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::io::{BufRead, BufReader, Write};
-    use std::os::unix::net::{UnixListener, UnixStream};
-
-    use super::super::fake_kernel::FakeKernel;
-    use super::*;
-    use dtl::testing::{burst, planned};
-
-    /// A monitor that does as told.
-    fn control_of(kernel: FakeKernel) -> (GuestControl, Symbols, tempfile::TempDir) {
-        let dir = tempfile::tempdir().expect("a folder");
-        let path = dir.path().join("m");
-        let listener = UnixListener::bind(&path).expect("bound");
-        std::thread::spawn(move || {
-            let mut qemu = UnixStream::connect(path)?;
-            qemu.write_all(b"{\"QMP\":{}}\n")?;
-            for _ in BufReader::new(qemu.try_clone()?).lines() {
-                qemu.write_all(b"{\"return\":{}}\n")?;
-            }
-            io::Result::Ok(())
-        });
-        let FakeKernel { ram, symbols } = kernel;
-        (GuestControl::for_tests(ram, listener), symbols, dir)
-    }
-
-    /// Calls a function each time it is waited for; the command prints something after so many times.
-    struct Each<F>(F, u32);
-
-    impl<F: FnMut() -> bool> RecordingControl for Each<F> {
-        type Error = String;
-
-        fn wait(&mut self, _: Duration) -> Result<bool, String> {
-            self.1 = self.1.saturating_sub(1);
-            Ok(self.0())
-        }
-
-        fn has_printed(&self) -> bool {
-            self.1 == 0
-        }
-
-        fn quiesce(&mut self) -> Result<Option<u64>, String> {
-            Ok(Some(77_000_000))
-        }
-    }
-
-    fn carry_out(
-        plan: &LogPlan,
-        guest: FakeKernel,
-        mut each: impl FnMut(&FakeKernel) -> bool,
-    ) -> Result<Written, String> {
-        let kernel = FakeKernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
-        let (mut control, symbols, _dir) = control_of(guest);
-        let writer = Writer::new::<String>(&mut control, &symbols, 2_000_000).map_err(|e| e.to_string())?;
-        writer.carry_out(plan, 2, &mut Each(|| each(&kernel), WAITS)).map_err(|e| e.to_string())
-    }
-
-    /// How often the writer waits before the command prints something.
-    const WAITS: u32 = 5;
-
-    #[test]
-    fn nothing_is_written_before_the_command_has_printed_something() {
-        let mut seen = Vec::new();
-        let items = vec![LogAction::WaitOutput, burst(0, 3)];
-        carry_out(&plan(items), FakeKernel::new(), |guest| {
-            let mut count = 0;
-            guest.poll(0, |_| count += 1);
-            seen.push(count);
-            true
-        })
-        .expect("done");
-        assert_eq!(seen.iter().position(|count| *count > 0), Some(WAITS as usize), "{seen:?}");
-    }
-
-    fn plan(items: Vec<LogAction>) -> LogPlan {
-        LogPlan { items, leaves_unread: false }
-    }
-
-    fn poll(guest: &FakeKernel) -> bool {
-        guest.poll(0, |_| ());
-        guest.poll(1, |_| ());
-        true
-    }
-
-    #[test]
-    fn what_is_read_is_what_was_written_less_what_was_lost() {
-        let items = vec![burst(0, 84), LogAction::WaitDrained, burst(0, 86), burst(1, 1)];
-        let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
-        let marks: Vec<u32> = written.read[&0].iter().map(|entry| entry.enqueue_to_dispatch).collect();
-        assert_eq!(marks, (0..84).chain(2..86).collect::<Vec<u32>>());
-        assert_eq!((written.read[&1].len(), written.lost[&0], written.masked), (1, 2, 0));
-        let entry = written.read[&1][0];
-        assert_eq!((entry.srr0, entry.processor), (0xc000_0000_0000_9008, 1));
-        assert!(entry.timebase >= 2_000_000);
-    }
-
-    #[test]
-    fn the_mask_is_honoured() {
-        let guest = FakeKernel::new();
-        guest.enable(0, 4);
-        let written = carry_out(&plan(vec![burst(0, 3)]), guest, poll).expect("done");
-        assert_eq!((written.masked, written.read.get(&0)), (3, Some(&Vec::new())));
-    }
-
-    #[test]
-    fn what_is_left_unread_is_not_expected() {
-        let plan = LogPlan { items: vec![burst(0, 3)], leaves_unread: true };
-        let written = carry_out(&plan, FakeKernel::new(), |_| true).expect("done");
-        assert_eq!(written.read.get(&0), None);
-    }
-
-    #[test]
-    fn times_count_from_the_start_of_the_recording() {
-        let at = |ns| planned(When::FromStart(ns), 0);
-        let absolute = planned(When::Timebase(7), 0);
-        let now = planned(When::FromNow(-1_000_000), 0);
-        let entries = vec![at(-1_000_000), at(0), at(2_000_000), absolute, now];
-        let items = vec![LogAction::Write(Burst { line: 1, cpu: 0, entries })];
-        let written = carry_out(&plan(items), FakeKernel::new(), poll).expect("done");
-        let times: Vec<u64> = written.read[&0].iter().map(|entry| entry.timebase).collect();
-        assert_eq!((times[1] - times[0], times[2] - times[1]), (512_000, 1_024_000));
-        assert_eq!((times[3], times[4]), (7, 77_000_000 - 512_000));
-    }
-
-    #[test]
-    fn a_recording_that_is_not_as_expected_is_told() {
-        let one = || plan(vec![burst(1, 1)]);
-        let off = FakeKernel::new();
-        off.enable(1, 0);
-        let error = carry_out(&one(), off, |_| false).expect_err("never on");
-        assert_eq!(error, "the command ended before the guest asked for the log of CPU 1");
-        let error = carry_out(&plan(vec![burst(5, 1)]), FakeKernel::new(), poll).expect_err("no such CPU");
-        assert_eq!(error, "the log of CPU 5 was to be written, and the guest has 2 CPUs");
-        let again = |guest: &FakeKernel| {
-            guest.enable(1, 7);
-            true
-        };
-        let error = carry_out(&one(), FakeKernel::new(), again).expect_err("begun again");
-        assert!(error.contains("CPU 1") && error.contains("its index is 0, and 1 entries"), "{error}");
-        let mut wrong = planned(When::FromStart(0), 0);
-        wrong.srr0 = Address::Symbol { name: "ff".to_owned(), offset: 0 };
-        let items = vec![LogAction::Write(Burst { line: 1, cpu: 0, entries: vec![wrong] })];
-        let error = carry_out(&plan(items), FakeKernel::new(), poll).expect_err("no such symbol");
-        assert!(error.contains("no symbol `ff`"), "{error}");
-    }
-}
+mod tests;

@@ -9,4 +9,5 @@
 )]
 mod ram;
 
-pub use ram::{NoSuchWord, Ram};
+pub use ram::NoSuchWord;
+pub(crate) use ram::Ram;

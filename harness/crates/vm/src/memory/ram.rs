@@ -22,7 +22,7 @@ pub struct Ram {
 
 /// An address that cannot be accessed: outside of the guest's memory, or not aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no aligned word of {size} bytes at guest-physical {at:#x}: the guest has {ram:#x} bytes")]
+#[error("no aligned word of {size} bytes at guest-physical {at:#x}: the guest's memory has {ram:#x} bytes")]
 pub struct NoSuchWord {
     at: u64,
     size: usize,
@@ -31,7 +31,7 @@ pub struct NoSuchWord {
 
 impl Ram {
     /// Memory of `bytes` bytes, all zero, for a guest that is to be started. It has no name in any
-    /// folder, and ends with the last process that has it open.
+    /// directory, and ends with the last process that has it open.
     ///
     /// # Errors
     /// When the system has no room for it.
@@ -95,6 +95,7 @@ impl Ram {
     ///
     /// # Errors
     /// See [`NoSuchWord`].
+    #[cfg(test)]
     pub fn set_le64(&self, at: u64, value: u64) -> Result<(), NoSuchWord> {
         self.word64(at)?.store(value.to_le(), Ordering::Release);
         Ok(())
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_is_touched() {
+    fn access_outside_is_refused() {
         let ram = Ram::new(4096).expect("room");
         for at in [4096, 4089, u64::MAX, u64::MAX - 7, 4] {
             assert!(ram.be64(at).is_err() && ram.set_be64(at, 1).is_err(), "{at}");

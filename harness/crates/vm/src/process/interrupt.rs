@@ -1,6 +1,6 @@
 //! The user's interrupt: Ctrl-C, SIGTERM and SIGHUP.
 //!
-//! The first one kills every process group that we started, so that whoever waits for one of them
+//! The first one kills every process group that we started, so that a wait for one of them
 //! goes on and finds [`check`] failing; files are then put away by the ordinary way out. A second
 //! one ends goldtrace at once.
 

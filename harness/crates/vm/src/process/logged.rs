@@ -115,7 +115,7 @@ pub fn run_logged(logged: LoggedCommand<'_>, mut on_line: impl FnMut(&str)) -> R
     Err(LoggedError::Failed { command: shown, status, log: log.to_owned(), tail })
 }
 
-/// Send each line with its end, a long one in parts, until nobody takes them.
+/// Send each line with its end, a long one in parts, until they are not taken any more.
 fn send_lines(out: File, lines: &SyncSender<Vec<u8>>) {
     let mut out = BufReader::new(out);
     loop {
@@ -139,17 +139,15 @@ mod tests {
     use super::*;
     use xshell::{Shell, cmd};
 
-    fn run(script: &str, limit: Duration) -> (Result<(), LoggedError>, Vec<String>, String) {
+    fn run(script: &str, timeout: Duration) -> (Result<(), LoggedError>, Vec<String>, String) {
         let sh = Shell::new().expect("a directory");
         let dir = tempfile::tempdir().expect("a directory");
         let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("log");
         let mut lines = Vec::new();
-        let result = run_logged(
-            LoggedCommand { command: cmd!(sh, "sh -c {script}"), log: &log, timeout: limit },
-            |line| {
+        let result =
+            run_logged(LoggedCommand { command: cmd!(sh, "sh -c {script}"), log: &log, timeout }, |line| {
                 lines.push(line.to_owned());
-            },
-        );
+            });
         let text = std::fs::read_to_string(&log).expect("a log");
         (result, lines, text)
     }

@@ -74,13 +74,13 @@ impl HostKvm {
         }
     }
 
-    /// Why KVM is out of the question for `guest`; `None` when a probe boot must tell.
+    /// Why KVM is out of the question for `guest`; `None` when only a probe boot can show.
     fn obstacle(&self, guest: &Guest) -> Option<String> {
         if !guest.arch.is_host {
             return Some(format!("a {} guest cannot run on this host's processor", guest.arch.name));
         }
         if !self.present {
-            return Some("there is no /dev/kvm".to_owned());
+            return Some("/dev/kvm does not exist".to_owned());
         }
         if let Some(error) = &self.open_error {
             return Some(format!("/dev/kvm exists but cannot be opened: {error}"));
@@ -98,7 +98,7 @@ impl HostKvm {
 
 impl AccelChoice {
     /// Choose for `guest`. A present device proves nothing, so `probe` boots the guest under KVM
-    /// with a short limit; it is only called when nothing else rules KVM out.
+    /// with a short timeout; it is only called when nothing else rules KVM out.
     ///
     /// # Errors
     /// When KVM is wanted and cannot be used: why.
@@ -117,7 +117,7 @@ impl AccelChoice {
         probe: impl FnOnce() -> Result<(), String>,
     ) -> Result<AccelChoice, String> {
         if wanted == WantedAccel::Tcg {
-            return Ok(AccelChoice { accel: Accel::Tcg, why: "as asked for".to_owned() });
+            return Ok(AccelChoice { accel: Accel::Tcg, why: "requested by --accel".to_owned() });
         }
         let obstacle = host
             .obstacle(guest)
@@ -151,7 +151,7 @@ mod tests {
     const USABLE: HostKvm = HostKvm { present: true, open_error: None, cpu_flag: true };
 
     #[test]
-    fn a_device_that_opens_is_no_proof() {
+    fn device_that_opens_is_not_a_proof() {
         let host = HostKvm { cpu_flag: false, ..USABLE };
         let choice = AccelChoice::from_host(&host, &hosts_own(), WantedAccel::Auto, || panic!("no probe"))
             .expect("tcg");
@@ -172,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn kvm_that_was_asked_for_and_cannot_be_is_an_error() {
+    fn requested_kvm_that_cannot_be_used_is_an_error() {
         let host = HostKvm { present: false, open_error: Some("gone".into()), cpu_flag: true };
         let error =
             AccelChoice::from_host(&host, &hosts_own(), WantedAccel::Kvm, || Ok(())).expect_err("none");
-        assert!(error.contains("no /dev/kvm"), "{error}");
+        assert!(error.contains("/dev/kvm does not exist"), "{error}");
         let foreign = guest(if cfg!(target_arch = "x86_64") { "ppc64le" } else { "x86_64" });
         assert!(AccelChoice::from_host(&USABLE, &foreign, WantedAccel::Kvm, || Ok(())).is_err());
     }

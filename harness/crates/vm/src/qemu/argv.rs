@@ -6,7 +6,7 @@ use super::accel::Accel;
 use guest::{Guest, Quirk};
 
 /// The name of the agent's virtio-serial port, as `guests/agent/init.c` has it.
-pub const AGENT_PORT: &str = "goldtrace.agent";
+const AGENT_PORT: &str = "goldtrace.agent";
 
 /// What a guest is booted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Shared<'a> {
 }
 
 /// The words after the program's name. The console is QEMU's standard input and output.
-pub fn arguments(boot: &Boot<'_>) -> Vec<String> {
+pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let Boot { guest, accel, kernel, initramfs, socket, mode, shared } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_has_no_agent_port() {
+    fn shell_has_no_agent_port() {
         check(
             "x86_64",
             Accel::Tcg,

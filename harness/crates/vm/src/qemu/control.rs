@@ -1,6 +1,6 @@
-//! A running guest from the outside: its memory, and a hand on its processors.
+//! A running guest from the outside: its memory, and the pausing of its processors.
 //!
-//! It is what a hypervisor has of its guest. Whoever writes into memory that the guest may give back
+//! It is what a hypervisor has of its guest. A writer into memory that the guest may give back
 //! at any moment has to hold the processors while it checks and writes.
 
 use std::io;
@@ -30,7 +30,7 @@ impl GuestControl {
     }
 
     /// The guest's memory.
-    pub fn ram(&self) -> &Ram {
+    pub(crate) fn ram(&self) -> &Ram {
         &self.ram
     }
 
@@ -38,7 +38,7 @@ impl GuestControl {
     ///
     /// # Errors
     /// When QEMU does not stop or go on.
-    pub fn while_paused<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
+    pub(crate) fn while_paused<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
         let monitor = match &mut self.monitor {
             Some(monitor) => monitor,
             empty => empty.insert(Monitor::accept(&self.listener)?),
@@ -52,7 +52,7 @@ impl GuestControl {
     }
 
     /// How long the guest's clocks have stood still so far, or a little more.
-    pub fn paused(&self) -> Duration {
+    pub(crate) fn paused(&self) -> Duration {
         self.paused
     }
 }

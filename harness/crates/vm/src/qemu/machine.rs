@@ -34,7 +34,7 @@ pub enum MachineEvent {
     Exited(ExitStatus),
 }
 
-/// How many events wait to be taken. A frame has at most 1 MiB; while nobody takes events, the agent waits.
+/// How many events wait to be taken. A frame has at most 1 MiB; while none is taken, the agent waits.
 pub(super) const EVENTS_MAX: usize = 16;
 
 /// How long what QEMU left in its pipes may take to arrive after its end.

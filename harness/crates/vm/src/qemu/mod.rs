@@ -1,6 +1,6 @@
 //! QEMU as a process: its arguments, its console, its end.
 //!
-//! [`arguments`] returns the command line of a guest, as data. [`Machine`] starts it and turns everything
+//! `argv` returns the command line of a guest, as data. [`Machine`] starts it and turns everything
 //! that happens into [`MachineEvent`]s, so that every wait ends when QEMU dies or the kernel panics.
 //!
 //! This module carries the agent's frames without reading them, and knows no case.
@@ -16,7 +16,7 @@ mod start;
 mod stop;
 
 pub use accel::{Accel, AccelChoice, WantedAccel};
-pub use argv::{AGENT_PORT, Boot, Mode, Shared, arguments};
+pub use argv::{Boot, Mode, Shared};
 pub use console::{Console, ConsoleError};
 pub use control::GuestControl;
 pub use machine::{Machine, MachineEvent};

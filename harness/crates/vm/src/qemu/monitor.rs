@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 /// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A monitor that takes commands.
 #[derive(Debug)]
@@ -19,10 +19,10 @@ impl Monitor {
     /// The monitor of the QEMU that connects to `listener`.
     ///
     /// # Errors
-    /// When no QEMU connects in time, or what connects is no monitor.
+    /// When QEMU does not connect in time, or the peer is not a monitor.
     pub fn accept(listener: &UnixListener) -> io::Result<Monitor> {
         listener.set_nonblocking(true)?;
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + TIMEOUT;
         let stream = loop {
             match listener.accept() {
                 Ok((stream, _)) => break stream,
@@ -34,8 +34,8 @@ impl Monitor {
             }
         };
         stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.set_write_timeout(Some(LIMIT))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
         let mut monitor = Monitor { stream: BufReader::new(stream) };
         let greeting = monitor.line()?;
         if greeting.get("QMP").is_none() {
@@ -82,7 +82,7 @@ impl Monitor {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
         }
         serde_json::from_str(&line)
-            .map_err(|error| io::Error::other(format!("QEMU's monitor said {line:?}: {error}")))
+            .map_err(|error| io::Error::other(format!("QEMU's monitor sent {line:?}: {error}")))
     }
 }
 
@@ -90,19 +90,19 @@ impl Monitor {
 mod tests {
     use super::*;
 
-    fn with(said: &'static str, then: impl FnOnce(io::Result<Monitor>)) {
-        let dir = tempfile::tempdir().expect("a folder");
+    fn with(sent: &'static str, then: impl FnOnce(io::Result<Monitor>)) {
+        let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("m");
         let listener = UnixListener::bind(&path).expect("bound");
         let mut qemu = UnixStream::connect(&path).expect("connected");
-        qemu.write_all(said.as_bytes()).expect("sent");
+        qemu.write_all(sent.as_bytes()).expect("sent");
         then(Monitor::accept(&listener));
     }
 
     #[test]
-    fn events_stand_between_answers_and_a_refusal_is_told() {
-        let said = "{\"QMP\":{}}\n{\"return\":{}}\n{\"event\":\"STOP\"}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no\"}}\n";
-        with(said, |monitor| {
+    fn events_between_answers_are_ignored_and_a_refusal_is_an_error() {
+        let sent = "{\"QMP\":{}}\n{\"return\":{}}\n{\"event\":\"STOP\"}\n{\"return\":{}}\n{\"error\":{\"desc\":\"no\"}}\n";
+        with(sent, |monitor| {
             let mut monitor = monitor.expect("greeted");
             monitor.stop().expect("stopped");
             let error = monitor.resume().expect_err("refused").to_string();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_monitor_is_refused() {
+    fn peer_that_is_not_a_monitor_is_refused() {
         with("{\"hello\":1}\n", |monitor| assert!(monitor.is_err()));
         with("hello\n", |monitor| assert!(monitor.is_err()));
     }

@@ -53,7 +53,7 @@ impl AgentPort {
         }
     }
 
-    /// Ends with the reason for which the port closed; `Ok` when nobody waits for its end.
+    /// Ends with the reason for which the port closed; `Ok` when the machine is being dropped.
     fn connect_and_read(
         &self,
         listener: &UnixListener,
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn garbage_closes_the_port_with_a_reason_and_an_end_without() {
         let (dir, path) = private_dir().expect("a directory");
-        for (sent, expected) in [(&b"garbage that is no frame"[..], true), (&b""[..], false)] {
+        for (sent, expected) in [(&b"garbage that is not a frame"[..], true), (&b""[..], false)] {
             let socket = path.join(format!("s{expected}"));
             let listener = UnixListener::bind(&socket).expect("bound");
             let port = AgentPort::new(socket.clone());

@@ -22,7 +22,7 @@ pub trait Port {
     /// Why no frame will come; `what` was waited for.
     fn frame(&mut self, what: &str, deadline: Instant, timeout: Duration) -> Result<Frame, StopReason>;
 
-    /// Wait for the guest's end, of which it was told; the frame when the agent sends one all the same.
+    /// Wait until the guest has powered off, as END asks it to; the frame when the agent sends one instead.
     ///
     /// # Errors
     /// When it does not end in time, or not in order.

@@ -1,4 +1,4 @@
-//! The host's side of the protocol against an agent that does as each test says.
+//! The host's side of the protocol against an agent that each test scripts.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! The phrases with which the kernel's reports begin.
 //!
 //! They are those of lib/bug.c, kernel/panic.c, mm/, the architectures' fault handlers, the sanitizers, lockdep and the
-//! stall detectors of Linux 7.2. A line without one of them is no splat, whatever its level.
+//! stall detectors of Linux 7.2. A line without one of them is not a splat, whatever its level.
 
 use std::sync::LazyLock;
 
@@ -65,7 +65,7 @@ const PHRASES: [(&str, SplatKind); 37] = [
     (r"\bsegfault (\(\d+\) )?at ", SplatKind::Segfault),
 ];
 
-/// What stands before the report of a `WARN()`, a `BUG()` or of UBSAN.
+/// The line before the report of a `WARN()`, a `BUG()` or of UBSAN.
 const CUT_HERE: &str = r"------------\[ cut here \]------------";
 
 static SET: LazyLock<RegexSet> = LazyLock::new(|| {

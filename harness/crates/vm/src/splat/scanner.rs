@@ -109,8 +109,8 @@ impl SplatScanner {
     }
 }
 
-/// The line from after the last time stamp that begins before `at`. Text of a process may stand before it, when that
-/// had no line end.
+/// The line from after the last time stamp that begins before `at`. Before it may be text of a process that had no
+/// line end.
 fn after_stamp(line: &[u8], at: usize) -> &[u8] {
     let stamp = STAMP.find_iter(line).take_while(|stamp| stamp.start() < at).last();
     &line[stamp.map_or(0, |stamp| stamp.end())..]
