@@ -41,7 +41,7 @@ pub(super) const EVENTS_MAX: usize = 16;
 const DRAIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ExitState {
     exited: Option<ExitStatus>,
     console_closed: bool,
 }
@@ -51,7 +51,7 @@ pub struct Machine {
     pub(super) group: Arc<ProcessGroup>,
     /// `None` once it is being dropped: who waits to send an event then stops waiting.
     pub(super) events: Option<Receiver<MachineEvent>>,
-    pub(super) seen: Seen,
+    pub(super) seen: ExitState,
     pub(super) port: AgentPort,
     pub(super) console: ConsoleLog,
     pub(super) threads: Vec<JoinHandle<()>>,

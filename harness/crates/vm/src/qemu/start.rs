@@ -15,7 +15,7 @@ use guest::Guest;
 use super::argv::{Boot, Mode, Shared, arguments};
 use super::console::{Console, ConsoleLog};
 use super::control::GuestControl;
-use super::machine::{EVENTS_MAX, Machine, MachineEvent, Seen};
+use super::machine::{EVENTS_MAX, ExitState, Machine, MachineEvent};
 use super::port::{AgentPort, private_dir};
 use crate::memory::Ram;
 use crate::process::{ProcessGroup, Streams, pipe, shell_line};
@@ -76,7 +76,7 @@ impl Machine {
         Ok(Machine {
             group,
             events: Some(events),
-            seen: Seen::default(),
+            seen: ExitState::default(),
             port,
             console,
             threads,
