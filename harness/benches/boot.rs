@@ -9,8 +9,9 @@ mod support;
 use std::time::{Duration, Instant};
 
 use camino::Utf8Path;
+use guest::Guest;
 use image::RootfsSpec;
-use trial::{Needs, PreparedGuest};
+use trial::PreparedGuest;
 use vm::Session;
 use vm::qemu::{Console, MachineEvent, Mode};
 
@@ -24,20 +25,20 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let perf = arguments.iter().any(|word| word == "--perf");
     let names: Vec<&String> = arguments.iter().filter(|word| *word != "--perf").collect();
-    let prepared = support::prepare(if perf { Needs::perf() } else { Needs::nothing() });
     for name in &names {
-        assert!(prepared.guests().any(|ready| ready.guest.name.as_str() == *name), "unknown guest `{name}`");
+        let known = support::guests().iter().any(|guest| guest.name.as_str() == *name);
+        assert!(known, "unknown guest `{name}`");
     }
     println!("{BOOTS} boots each, one at a time; seconds from QEMU's start: median (min, max)");
     let spec = RootfsSpec { perf, modules: Vec::new() };
-    for ready in prepared
-        .guests()
-        .filter(|ready| names.is_empty() || names.iter().any(|n| *n == ready.guest.name.as_str()))
-    {
+    let is_chosen =
+        |guest: &&Guest| names.is_empty() || names.iter().any(|name| *name == guest.name.as_str());
+    for guest in support::guests().iter().filter(is_chosen) {
+        let ready = &support::prepared().guest(guest, &spec).expect("made");
         let (mut boots, mut bare) = (Vec::new(), Vec::new());
         // The two alternate, so that a change in the host's load meets both.
         for round in 0..=BOOTS {
-            let (boot, start) = (boot(ready, &spec), bare_start(ready, &spec));
+            let (boot, start) = (boot(ready), bare_start(ready));
             if round > 0 {
                 boots.push(boot);
                 bare.push(start);
@@ -50,11 +51,11 @@ fn main() {
 }
 
 /// Until the agent has greeted.
-fn boot(ready: &PreparedGuest, spec: &RootfsSpec) -> Duration {
+fn boot(ready: &PreparedGuest) -> Duration {
     let logs = tempfile::tempdir().expect("a directory");
     let path = Utf8Path::from_path(logs.path()).expect("UTF-8");
-    let machine = ready.start(spec, Mode::Agent, path, Console::Watched).expect("QEMU starts");
-    let session = Session::open(machine, &ready.image.kernel.release, ready.guest.cpus, TIMEOUT)
+    let machine = ready.start(Mode::Agent, path, Console::Watched).expect("QEMU starts");
+    let session = Session::open(machine, &ready.kernel.kernel.release, ready.guest.cpus, TIMEOUT)
         .unwrap_or_else(|failed| panic!("{}\n{}", failed.error, failed.machine.stderr().unwrap_or_default()));
     let time = session.boot_time();
     let (_, ended) = session.end();
@@ -63,10 +64,10 @@ fn boot(ready: &PreparedGuest, spec: &RootfsSpec) -> Duration {
 }
 
 /// Until QEMU, stopped before the guest's first instruction, greets on its monitor.
-fn bare_start(ready: &PreparedGuest, spec: &RootfsSpec) -> Duration {
+fn bare_start(ready: &PreparedGuest) -> Duration {
     let logs = tempfile::tempdir().expect("a directory");
     let path = Utf8Path::from_path(logs.path()).expect("UTF-8");
-    let mut machine = ready.start(spec, Mode::Stopped, path, Console::Watched).expect("QEMU starts");
+    let mut machine = ready.start(Mode::Stopped, path, Console::Watched).expect("QEMU starts");
     let deadline = Instant::now() + TIMEOUT;
     loop {
         match machine.event(deadline) {

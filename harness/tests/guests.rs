@@ -4,9 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use guest::{GuestName, Quirk};
-use support::{TestProject, prepared, shown};
-use trial::{Outcome, PreparedGuest, PreparedGuests, TrialResult};
+use guest::Quirk;
+use support::{TestProject, shown};
+use trial::{Outcome, TrialResult};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
 
@@ -18,11 +18,7 @@ fn script(script: &str, timeout: &str) -> String {
 
 fn run_script(text: &str, golden: &str, guest: &str) -> (TrialResult, TestProject) {
     let project = TestProject::new(&script(text, "20s"), &[("out", golden)]);
-    (project.run(guest, prepared()), project)
-}
-
-fn changed(guest: &str, change: impl FnOnce(&mut PreparedGuest)) -> PreparedGuests {
-    prepared().clone().with_changed(&GuestName::new(guest), change)
+    (project.run(guest), project)
 }
 
 #[track_caller]
@@ -77,7 +73,7 @@ fn splat_fails_a_trial_whose_captures_are_right() {
 #[test]
 fn step_that_hangs_is_killed_at_its_timeout() {
     let project = TestProject::new(&script("echo begun >&2\nsleep 1000", "1s"), &[("out", "")]);
-    let finished = project.run("x86_64", prepared());
+    let finished = project.run("x86_64");
     assert_error(
         &finished,
         &[
@@ -100,7 +96,7 @@ fn step_may_print_as_much_as_its_output_limit() {
         let text = format!(
             "title: T\nsteps:\n  - run: dd if=/dev/zero bs=65536 count=144 2> /dev/null\n    output_limit: {limit}\n  - run: echo done\n    capture: out\n"
         );
-        TestProject::new(&text, &[("out", "done\n")]).run("x86_64", prepared())
+        TestProject::new(&text, &[("out", "done\n")]).run("x86_64")
     };
     let finished = run("9217KiB");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
@@ -154,14 +150,14 @@ fn process_left_behind_holds_up_no_step() {
 #[test]
 fn unexpected_exit_status_is_an_error_with_the_steps_stderr() {
     let (finished, _project) = run_script("ls /nowhere", "", "x86_64");
-    assert_error(&finished, &["exit status 1, and 0 was expected", "stderr: ls: /nowhere: No such file"]);
+    assert_error(&finished, &["exit status 1, expected 0", "stderr: ls: /nowhere: No such file"]);
 }
 
 #[test]
 fn missing_file_is_an_error() {
     let project =
         TestProject::new("title: T\nsteps:\n  - read: absent/hist\n    capture: out\n", &[("out", "")]);
-    let finished = project.run("ppc64le", prepared());
+    let finished = project.run("ppc64le");
     assert_error(
         &finished,
         &["failed to read absent/hist: No such file or directory", "cases/t/case.yaml:3"],
@@ -181,29 +177,28 @@ fn guest_that_shuts_down_during_a_step_is_an_error() {
 
 #[test]
 fn missing_qemu_is_an_error_that_names_its_package() {
-    let prepared = changed("x86_64", |ready| ready.guest.qemu.binary = "qemu-system-absent".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-    assert_error(
-        &project.run("x86_64", &prepared),
-        &["program qemu-system-absent not found", "qemu-system-x86", "ci/bootstrap"],
-    );
+    let finished =
+        project.run_changed("x86_64", |ready| ready.guest.qemu.binary = "qemu-system-absent".to_owned());
+    assert_error(&finished, &["program qemu-system-absent not found", "qemu-system-x86", "ci/bootstrap"]);
 }
 
 #[test]
 fn qemu_that_exits_at_once_is_shown_with_its_command_and_stderr() {
-    let prepared = changed("x86_64", |ready| ready.guest.qemu.machine = "no-such-machine".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
+    let finished =
+        project.run_changed("x86_64", |ready| ready.guest.qemu.machine = "no-such-machine".to_owned());
     assert_error(
-        &project.run("x86_64", &prepared),
+        &finished,
         &["QEMU exited with exit status: 1", "unsupported machine type", "-machine 'no-such-machine,"],
     );
 }
 
-fn with_argument(guest: &str, word: &str, limit: u64) -> PreparedGuests {
+fn run_with_argument(project: &TestProject, guest: &str, word: &str, seconds: u64) -> TrialResult {
     let quirk = Quirk { set: vec![word.to_owned()], why: "a test".to_owned() };
-    changed(guest, |ready| {
+    project.run_changed(guest, |ready| {
         ready.guest.kernel.arguments.push(quirk);
-        ready.boot_limit = Duration::from_secs(limit);
+        ready.boot_timeout = Duration::from_secs(seconds);
     })
 }
 
@@ -211,10 +206,10 @@ fn with_argument(guest: &str, word: &str, limit: u64) -> PreparedGuests {
 fn kernel_that_panics_at_boot_is_an_error_with_the_panic() {
     for guest in GUESTS {
         let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-        let finished = project.run(guest, &with_argument(guest, "rdinit=/bin/false", 30));
+        let finished = run_with_argument(&project, guest, "rdinit=/bin/false", 30);
         assert_error(
             &finished,
-            &["the kernel panicked before the agent was there", "Attempted to kill init"],
+            &["the kernel panicked before the agent's greeting", "Attempted to kill init"],
         );
     }
 }
@@ -222,7 +217,7 @@ fn kernel_that_panics_at_boot_is_an_error_with_the_panic() {
 #[test]
 fn guest_that_never_reaches_the_agent_times_out() {
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-    let finished = project.run("x86_64", &with_argument("x86_64", "rdinit=/bin/sh", 3));
+    let finished = run_with_argument(&project, "x86_64", "rdinit=/bin/sh", 3);
     assert_error(
         &finished,
         &[
@@ -234,15 +229,16 @@ fn guest_that_never_reaches_the_agent_times_out() {
 
 #[test]
 fn kernel_that_is_not_the_built_one_is_an_error() {
-    let prepared = changed("x86_64", |ready| ready.image.kernel.release = "0.0-other".to_owned());
     let project = TestProject::new(&script("true", "5s"), &[("out", "")]);
-    assert_error(&project.run("x86_64", &prepared), &["expected 0.0-other"]);
+    let finished =
+        project.run_changed("x86_64", |ready| ready.kernel.kernel.release = "0.0-other".to_owned());
+    assert_error(&finished, &["expected 0.0-other"]);
 }
 
 #[test]
 fn case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
     let case = format!("requires: [CONFIG_NO_SUCH_THING]\n{}", script("true", "5s"));
-    let finished = TestProject::new(&case, &[("out", "")]).run("x86_64", prepared());
+    let finished = TestProject::new(&case, &[("out", "")]).run("x86_64");
     let text = shown(&finished);
     assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
     assert!(text.contains("has no CONFIG_NO_SUCH_THING"), "{text}");
@@ -251,8 +247,7 @@ fn case_that_needs_another_kernel_config_is_skipped_with_the_symbol() {
 #[test]
 fn known_bug_is_xfail_and_its_absence_is_xpass() {
     let golden = "#@ xfail \"the kernel says wrong\"\nright\n#@ actual\nwrong\n#@ end\nrest\n";
-    let run =
-        |text: &str| TestProject::new(&script(text, "5s"), &[("out", golden)]).run("x86_64", prepared());
+    let run = |text: &str| TestProject::new(&script(text, "5s"), &[("out", golden)]).run("x86_64");
     let finished = run("echo wrong; echo rest");
     assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
     assert!(shown(&finished).contains("the kernel says wrong"), "{}", shown(&finished));
@@ -270,9 +265,7 @@ fn expected_panic_is_xfail_and_clean_run_is_xpass() {
         format!("{}{xfail}", script(text, "5s"))
     };
     for guest in GUESTS {
-        let run = |text: &str, symbol: &str| {
-            TestProject::new(&case(text, symbol), &[("out", "")]).run(guest, prepared())
-        };
+        let run = |text: &str, symbol: &str| TestProject::new(&case(text, symbol), &[("out", "")]).run(guest);
         let finished = run("echo c > /proc/sysrq-trigger", "sysrq_handle_crash");
         assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
         assert_fail(
@@ -291,6 +284,6 @@ fn expected_splat_excuses_no_other_splat() {
         "echo '<1>BUG: KASAN: made up in quite_another+0x1/0x2' > /dev/kmsg\necho c > /proc/sysrq-trigger";
     for guest in GUESTS {
         let project = TestProject::new(&format!("{}{xfail}", script(text, "20s")), &[("out", "")]);
-        assert_fail(&project.run(guest, prepared()), &["kernel panic: Kernel panic"]);
+        assert_fail(&project.run(guest), &["kernel panic: Kernel panic"]);
     }
 }

@@ -7,7 +7,6 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use guest::GuestName;
 use image::{BuiltModule, RootfsSpec};
 use kmod::{Module, missing_definitions};
 use support::{TestProject, prepared};
@@ -93,10 +92,9 @@ fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[
 
 /// The kernel's sample module, built for a guest.
 fn sample(guest: &str) -> BuiltModule {
-    let ready = prepared().guest(&GuestName::new(guest));
-    let rootfs = ready.image.rootfs(&RootfsSpec::default()).expect("made");
-    let found = rootfs.modules.iter().find(|module| module.name == "trace_events_sample");
-    found.expect("built").clone()
+    let guest = support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
+    let ready = prepared().guest(guest, &RootfsSpec::default()).expect("prepared");
+    ready.rootfs.modules.into_iter().find(|module| module.name == "trace_events_sample").expect("built")
 }
 
 #[test]
@@ -134,10 +132,10 @@ fn a_case_that_looks_at_files_alone_boots_nothing() {
         "title: T\nsteps:\n  - inspect: trace_events_sample\n    capture: out\n",
         &[("out", "")],
     );
-    let prepared = prepared().clone().with_changed(&GuestName::new("x86_64"), |ready| {
+    let finished = project.run_changed("x86_64", |ready| {
         ready.guest.qemu.binary = "there-is-no-such-qemu".to_owned();
     });
-    let shown = support::shown(&project.run("x86_64", &prepared));
+    let shown = support::shown(&finished);
     assert!(shown.contains("+event sample-trace:foo_bar"), "{shown}");
 }
 

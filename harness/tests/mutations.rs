@@ -11,8 +11,9 @@ use formats::Format;
 use golden::{Bindings, Comparison, Edit, Facts, Golden, Hole, Node, NodeKind, Pattern, Seen, compare};
 use guest::Project;
 use guest::{self, Guest, GuestName};
+use support::prepared;
 use trial::case::{self, Capture, Case, MissingGolden};
-use trial::{Needs, PreparedGuests, RunDir, TrialPlan, TrialRecord, Verdict, default_jobs, run_all};
+use trial::{RunDir, TrialPlan, TrialRecord, Verdict, default_jobs, run_all, run_trial};
 
 /// One change of one line.
 struct Mutant {
@@ -126,14 +127,17 @@ fn seen_of_all(case: &Case, facts: &Facts, captures: &[Vec<Vec<u8>>]) -> Option<
 }
 
 /// The last run when it has every trial of these cases as they are, none failed; else a new one.
-fn run_of(project: &Project, plan: &TrialPlan<'_>, prepared: &PreparedGuests) -> RunDir {
+fn run_of(project: &Project, plan: &TrialPlan<'_>) -> RunDir {
     let is_good = |run: &RunDir| {
         plan.trials.iter().all(|trial| {
             let record = TrialRecord::read(&run.trial_dir(&trial.case.id, &trial.guest.name));
             record.ok().flatten().is_some_and(|record| {
                 record.case_digest == trial.case.digest
                     && matches!(record.verdict, Verdict::Pass | Verdict::Xfail | Verdict::Skip)
-                    && record.release == prepared.guest(&trial.guest.name).image.kernel.release
+                    && match prepared().kernel(trial.guest) {
+                        Ok(kernel) => record.ran_on.is_none_or(|on| on.release == kernel.kernel.release),
+                        Err(error) => panic!("{trial}: {error}"),
+                    }
             })
         })
     };
@@ -141,7 +145,7 @@ fn run_of(project: &Project, plan: &TrialPlan<'_>, prepared: &PreparedGuests) ->
         return run;
     }
     let run = RunDir::create(project).expect("a directory");
-    run_all(plan, prepared, &run, default_jobs(), |_, _| ());
+    run_all(&plan.trials, default_jobs(), |trial| run_trial(trial, prepared(), &run), |_| ());
     run
 }
 
@@ -152,22 +156,22 @@ fn every_change_of_a_line_is_noticed() {
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");
     let plan = TrialPlan::make(&cases, &guests.iter().collect::<Vec<_>>(), &[]).expect("a plan");
-    let prepared = &support::prepare(Needs::of(&plan.trials));
-    let run = run_of(&project, &plan, prepared);
+    let run = run_of(&project, &plan);
     let (mut tried, mut free, mut reordered, mut others) = (0, 0, 0, 0);
     let mut unnoticed = Vec::new();
     for trial in &plan.trials {
         let case = trial.case;
         // After an expected splat not every capture was made.
         let record = TrialRecord::read(&run.trial_dir(&case.id, &trial.guest.name)).expect("readable");
-        let verdict = record.expect("a record").verdict;
+        let record = record.expect("a record");
+        let verdict = record.verdict;
         let is_whole =
             verdict == Verdict::Pass || (verdict == Verdict::Xfail && case.expected_splats.is_empty());
         if !is_whole {
             others += 1;
             continue;
         }
-        let facts = prepared.guest(&trial.guest.name).facts();
+        let facts = record.ran_on.expect("a guest").facts;
         let real = captures(case, trial.guest, &run);
         let as_it_is = seen_of_all(case, &facts, &real);
         assert!(as_it_is.is_some(), "{trial} does not pass as it is");

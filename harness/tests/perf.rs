@@ -4,9 +4,9 @@ mod support;
 
 use std::process::Command;
 
-use guest::{Guest, GuestName};
-use support::{TestProject, prepare, shown};
-use trial::{Needs, Outcome, PreparedGuests, TrialPlan};
+use guest::Guest;
+use support::{TestProject, prepared, shown};
+use trial::{Outcome, TrialPlan, Unprepared};
 use vm::qemu::Accel;
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];
@@ -34,12 +34,11 @@ fn case(text: &str) -> TestProject {
 
 #[test]
 fn perf_runs_in_the_guests_and_on_the_host() {
-    let prepared = prepare(Needs::everything(&[]));
     for guest in GUESTS {
-        let finished = case(CASE).run(guest, &prepared);
+        let finished = case(CASE).run(guest);
         assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
     }
-    let program = prepared.host_perf().expect("made");
+    let program = prepared().host_perf().expect("made");
     let output = Command::new(program).arg("--version").output().expect("runs");
     assert!(output.status.success() && output.stdout.starts_with(b"perf version "), "{output:?}");
 }
@@ -47,10 +46,9 @@ fn perf_runs_in_the_guests_and_on_the_host() {
 #[test]
 fn a_trial_is_skipped_where_perf_has_no_libtraceevent() {
     for guest in GUESTS {
-        let prepared = prepare(Needs::perf()).with_changed(&GuestName::new(guest), |ready| {
-            ready.image.perf.as_mut().expect("made").features.libtraceevent = false;
+        let finished = case(CASE).run_changed(guest, |ready| {
+            ready.rootfs.perf.as_mut().expect("made").features.libtraceevent = false;
         });
-        let finished = case(CASE).run(guest, &prepared);
         let text = shown(&finished);
         assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
         assert!(text.contains(&format!("perf of guest {guest} was built without libtraceevent")), "{text}");
@@ -59,19 +57,22 @@ fn a_trial_is_skipped_where_perf_has_no_libtraceevent() {
 
 #[test]
 fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
-    let prepared = prepare(Needs::nothing());
     let plain = case(&CASE.replace("requires: [perf]\n", ""));
     let skipped = case(&CASE.replace("[perf]", "[perf, CONFIG_NO_SUCH_THING]"));
-    for project in [&plain, &skipped] {
-        let cases = project.cases(&prepared);
-        let guests: Vec<&Guest> = prepared.guests().map(|ready| &ready.guest).collect();
+    let guests: Vec<&Guest> = support::guests().iter().collect();
+    for (project, is_skipped) in [(&plain, false), (&skipped, true)] {
+        let cases = project.cases();
         let trials = TrialPlan::make(&cases, &guests, &[]).expect("a plan").trials;
         assert_eq!(trials.len(), GUESTS.len());
-        let prepared = prepare(Needs::of(&trials));
-        assert!(prepared.guests().all(|ready| ready.image.perf.is_none()));
-        assert!(prepared.host_perf().is_none());
+        for trial in &trials {
+            match prepared().trial(trial) {
+                Ok(ready) => assert!(!is_skipped && ready.rootfs.perf.is_none() && ready.host_perf.is_none()),
+                Err(Unprepared::Skip(_)) => assert!(is_skipped),
+                Err(Unprepared::Failed(error)) => panic!("{error}"),
+            }
+        }
     }
-    let finished = skipped.run("ppc64le", &prepared);
+    let finished = skipped.run("ppc64le");
     assert!(shown(&finished).contains("has no CONFIG_NO_SUCH_THING"), "{}", shown(&finished));
 }
 
@@ -84,64 +85,53 @@ fn recording(script: &str, log: &str) -> TestProject {
 }
 
 #[track_caller]
-fn assert_error(project: &TestProject, guest: &str, prepared: &PreparedGuests, part: &str) {
-    let finished = project.run(guest, prepared);
+fn assert_error(project: &TestProject, guest: &str, part: &str) {
+    let finished = project.run(guest);
     let text = shown(&finished);
     assert!(matches!(finished.outcome, Outcome::Error(_)) && text.contains(part), "no `{part}` in:\n{text}");
 }
 
 #[test]
 fn a_log_that_cannot_be_written_as_planned_is_an_error() {
-    let prepared = prepare(Needs::perf());
     let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
     let ended = recording(&format!("{record} true 2> /dev/null"), "[{cpu: 1, count: 1, at: 20s}]");
     assert_error(
         &ended,
         "ppc64le",
-        &prepared,
-        "the dispatch trace log: the command ended before the time of an entry",
+        "failed to write the dispatch trace log: the command ended before the time of an entry",
     );
     let off = recording("true 1", "[{cpu: 1, count: 1}]");
     assert_error(
         &off,
         "ppc64le",
-        &prepared,
         "the command ended before the guest asked for the log of CPU 1: exit status 0",
     );
     let other = recording(&format!("{record} cat 2> /dev/null"), "[{cpu: 7, count: 1}]");
-    assert_error(
-        &other,
-        "ppc64le",
-        &prepared,
-        "the log of CPU 7 was to be written, and the guest has 2 CPUs",
-    );
+    assert_error(&other, "ppc64le", "the log of CPU 7 was to be written, and the guest has 2 CPUs");
     let symbol = recording(&format!("{record} cat"), "[{cpu: 1, count: 1, srr0: plpar_hcal_norets}]");
-    assert_error(&symbol, "ppc64le", &prepared, "the kernel has no symbol `plpar_hcal_norets`");
+    assert_error(&symbol, "ppc64le", "the kernel has no symbol `plpar_hcal_norets`");
     let x86 = recording("cat", "[{cpu: 0, count: 1}]");
-    assert_error(&x86, "x86_64", &prepared, "the guest's processor has no timebase");
+    assert_error(&x86, "x86_64", "the guest's processor has no timebase");
 }
 
 #[test]
 fn a_second_recording_in_between_is_never_written() {
-    let prepared = prepare(Needs::perf());
     let record = "perf record -o p.data -C 1 -e vpa_dtl/dtl_all/ -c 1000000";
     let script = format!("\"{record} sleep 0.5 2> /dev/null; {record} sleep 20 2> /dev/null\"");
     let again = recording(&script, "[{cpu: 1, count: 1}, {cpu: 1, count: 1, at: 2500ms}]");
-    assert_error(&again, "ppc64le", &prepared, "CPU 1: the log is no longer the one that was being written");
+    assert_error(&again, "ppc64le", "CPU 1: the log is no longer the one that was being written");
 }
 
 #[test]
 fn a_trial_that_requires_tcg_is_skipped_under_kvm() {
-    let prepared = prepare(Needs::nothing())
-        .with_changed(&GuestName::new("ppc64le"), |ready| ready.accel.accel = Accel::Kvm);
     let project = TestProject::new(
         "title: T\nrequires: [tcg]\nsteps:\n  - run: echo 1\n    capture: out\n",
         &[("out", "1\n")],
     );
-    let finished = project.run("ppc64le", &prepared);
+    let finished = project.run_changed("ppc64le", |ready| ready.accel.accel = Accel::Kvm);
     let text = shown(&finished);
     assert!(matches!(finished.outcome, Outcome::Skip(_)), "{text}");
     assert!(text.contains("guest ppc64le runs under kvm, and the case requires tcg"), "{text}");
-    let finished = project.run("x86_64", &prepared);
+    let finished = project.run("x86_64");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
 }

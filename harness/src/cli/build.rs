@@ -1,13 +1,16 @@
 //! `goldtrace build`.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 
 use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::Status;
-use image::{Refresh, Rootfs};
+use guest::Guest;
+use image::{Refresh, Rootfs, RootfsSpec};
 use trial::case::MissingGolden;
-use trial::{Needs, TrialPlan};
+use trial::{PreparedKernel, TrialPlan, Unprepared, rootfs_of};
 
 /// Build kernels, modules, perf and initramfs without running anything
 #[derive(Debug, Args)]
@@ -29,26 +32,40 @@ impl Build {
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
         let plan = TrialPlan::make(&inputs.cases, &guests, &[])?;
-        let needs = Needs::everything(&plan.trials);
-        let prepared = self.images.prepare(&project, &inputs, &guests, refresh, needs)?;
-        for ready in prepared.guests() {
-            let image = &ready.image;
-            anstream::println!("guest {}: Linux {}", ready.guest.name, image.kernel.release);
-            anstream::println!("  kernel    {}", image.kernel.image());
-            if let Some(perf) = &image.perf {
-                let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
-                anstream::println!("  perf      {}{without}", perf.program());
+        let prepared = self.images.guests(&project, &inputs, refresh)?;
+        for guest in &guests {
+            let with_perf = RootfsSpec { perf: true, modules: Vec::new() };
+            let mut all = BTreeMap::new();
+            for spec in [RootfsSpec::default(), with_perf] {
+                let rootfs = prepared.guest(guest, &spec)?.rootfs;
+                all.insert(spec, rootfs);
             }
-            for (spec, rootfs) in image.made() {
-                let Rootfs { initramfs, modules } = rootfs.as_ref();
-                let perf = if spec.perf { " with perf" } else { "" };
-                let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
-                anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
+            for trial in plan.trials.iter().filter(|trial| trial.guest.name == guest.name) {
+                match prepared.trial(trial) {
+                    Ok(trial_guest) => drop(all.insert(rootfs_of(trial.case), trial_guest.rootfs)),
+                    // It would be skipped: there is nothing that it boots.
+                    Err(Unprepared::Skip(_)) => {}
+                    Err(Unprepared::Failed(error)) => return Err(error.into()),
+                }
             }
+            print_guest(guest, &prepared.kernel(guest)?, &all);
         }
-        if let Some(perf) = prepared.host_perf() {
-            anstream::println!("host:\n  perf      {perf}");
-        }
+        anstream::println!("host:\n  perf      {}", prepared.host_perf()?);
         Ok(Status::Success)
+    }
+}
+
+fn print_guest(guest: &Guest, kernel: &PreparedKernel, all: &BTreeMap<RootfsSpec, Rootfs>) {
+    let kernel = &kernel.kernel;
+    anstream::println!("guest {}: Linux {}", guest.name, kernel.release);
+    anstream::println!("  kernel    {}", kernel.image());
+    if let Some(perf) = all.values().find_map(|rootfs| rootfs.perf.as_ref()) {
+        let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
+        anstream::println!("  perf      {}{without}", perf.program());
+    }
+    for Rootfs { initramfs, modules, perf } in all.values() {
+        let perf = if perf.is_some() { " with perf" } else { "" };
+        let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+        anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
     }
 }

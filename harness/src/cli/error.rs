@@ -8,7 +8,7 @@ use crate::report::{Colour, render_diagnostics};
 use diagnostic::Diagnostic;
 use guest::NoProject;
 use image::{ErrorKind, ImageError};
-use trial::NoMatch;
+use trial::{NoMatch, PrepareError};
 use vm::process::interrupt;
 
 /// Why a command went no further.
@@ -56,6 +56,9 @@ pub(super) enum CommandError {
     Patch(ImageError),
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// What a guest boots could not be made.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
     /// A guest could not be started, or QEMU failed under a shell.
     #[error("{0}")]
     Guest(String),
@@ -93,17 +96,8 @@ impl CommandError {
             | CommandError::File { .. }
             | CommandError::Io(_) => Status::Infrastructure,
             CommandError::Plot(_) => Status::WrongInput,
-            CommandError::Image(error) => match error.kind() {
-                ErrorKind::PatchDoesNotApply
-                | ErrorKind::InvalidConfig
-                | ErrorKind::InvalidInput
-                | ErrorKind::IncompatibleModule => Status::WrongInput,
-                ErrorKind::DoesNotCompile => Status::DoesNotCompile,
-                ErrorKind::MissingProgram | ErrorKind::Download | ErrorKind::Io | ErrorKind::Host => {
-                    Status::Infrastructure
-                }
-                ErrorKind::Interrupted => Status::Interrupted,
-            },
+            CommandError::Image(error) => of_kind(error.kind()),
+            CommandError::Prepare(error) => of_kind(error.kind()),
         }
     }
 
@@ -124,5 +118,20 @@ impl CommandError {
 impl From<Vec<Diagnostic>> for CommandError {
     fn from(errors: Vec<Diagnostic>) -> CommandError {
         CommandError::Files(errors)
+    }
+}
+
+/// The exit status for an error of a build.
+fn of_kind(kind: ErrorKind) -> Status {
+    match kind {
+        ErrorKind::PatchDoesNotApply
+        | ErrorKind::InvalidConfig
+        | ErrorKind::InvalidInput
+        | ErrorKind::IncompatibleModule => Status::WrongInput,
+        ErrorKind::DoesNotCompile => Status::DoesNotCompile,
+        ErrorKind::MissingProgram | ErrorKind::Download | ErrorKind::Io | ErrorKind::Host => {
+            Status::Infrastructure
+        }
+        ErrorKind::Interrupted => Status::Interrupted,
     }
 }

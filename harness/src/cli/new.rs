@@ -14,7 +14,6 @@ use guest::Project;
 use guest::{ModuleSource, is_directory_of_modules};
 use image::{BuiltModule, Refresh, RootfsSpec};
 use kmod::Module;
-use trial::Needs;
 use trial::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
 
 /// Write a new case
@@ -93,10 +92,9 @@ impl NewModule {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(directory.to_owned())] };
-        let prepared =
-            self.images.prepare(project, &inputs, &guests[..1], Refresh::WhenOld, Needs::rootfs(&spec))?;
-        let root = prepared.guest(&guests[0].name).image.rootfs(&spec)?;
-        let own = prepared.guest(&guests[0].name).image.rootfs(&RootfsSpec::default())?;
+        let prepared = self.images.guests(project, &inputs, Refresh::WhenOld)?;
+        let root = prepared.guest(guests[0], &spec)?.rootfs;
+        let own = prepared.guest(guests[0], &RootfsSpec::default())?.rootfs;
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);
         root.modules.iter().filter(is_new).map(drafted).collect()
     }

@@ -11,9 +11,9 @@ use diagnostic::Diagnostic;
 use guest::Project;
 use guest::{self, Guest, GuestName};
 use image::{BuildOptions, Builder, Patch, Refresh, SourcesFile, Store};
+use trial::PreparedGuests;
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
-use trial::{Needs, PreparedGuests};
 use vm::qemu::WantedAccel;
 
 /// Which project.
@@ -155,20 +155,18 @@ impl Images {
         self.patches.iter().map(|path| Patch::load(path).map_err(CommandError::Patch)).collect()
     }
 
-    /// Everything that `guests` boot, built where it is not in the cache.
-    pub(super) fn prepare(
+    /// What guests boot: made when it is wanted.
+    pub(super) fn guests(
         &self,
         project: &Project,
         inputs: &Inputs,
-        guests: &[&Guest],
         refresh: Refresh,
-        needs: Needs<'_>,
     ) -> Result<PreparedGuests, CommandError> {
         let options = BuildOptions { refresh, patches: self.patches()? };
         let progress = Arc::new(Progress::to_stderr());
         let store = Store::open_default()?;
         let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
-        Ok(PreparedGuests::prepare(&Arc::new(builder), guests, self.accel.into(), needs)?)
+        Ok(PreparedGuests::new(builder, self.accel.into()))
     }
 
     /// The words that give these options again.

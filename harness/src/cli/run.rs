@@ -7,9 +7,13 @@ use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{HELP, Status};
 use crate::report::{Colour, RerunHint, Summary, describe_group, draw_timelines, groups, headline};
+use guest::Guest;
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
-use trial::{Needs, Outcome, PreparedGuests, RunDir, TrialPlan, TrialResult, default_jobs, run_all};
+use trial::{
+    Outcome, PrepareError, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, default_jobs, run_all,
+    run_trial,
+};
 use vm::process::shell_line;
 
 /// Boot the guests, run the cases, compare their output with the goldens
@@ -80,21 +84,20 @@ impl Run {
             }
             return Ok(Status::Success);
         }
-        let prepared = self.images.prepare(
-            &project,
-            &inputs,
-            &plan.guests(),
-            Refresh::WhenOld,
-            Needs::of(&plan.trials),
-        )?;
-        introduce(&prepared);
+        let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
+        // Builds come before the first boot, which shows their progress undisturbed.
+        check_prepared(&prepared.prepare_all(&plan.trials), plan.trials.len())?;
+        introduce(&prepared, &plan.guests());
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
-        let finished = run_all(&plan, &prepared, &dir, jobs, |trial, finished| {
+        let run = |trial: &Trial<'_>| {
+            let outcome = run_trial(trial, &prepared, &dir);
             draw_timelines(trial, &dir);
-            anstream::println!("{}", headline(finished));
-        });
+            outcome
+        };
+        let finished =
+            run_all(&plan.trials, jobs, run, |finished| anstream::println!("{}", headline(finished)));
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
         let is_new = |trial: &TrialResult| self.only.is_some() && trial.outcome.only_captures_differ();
@@ -137,16 +140,26 @@ impl Run {
     }
 }
 
+/// A run goes on without the trials whose products cannot be made, but for errors in files, which come before anything
+/// runs, and unless nothing is left to run.
+fn check_prepared(failed: &[(&Trial<'_>, PrepareError)], trials: usize) -> Result<(), CommandError> {
+    let ends_run = |error: &PrepareError| error.is_interrupt() || error.is_wrong_input();
+    let error = failed.iter().map(|(_, error)| error).find(|error| failed.len() == trials || ends_run(error));
+    error.map_or(Ok(()), |error| Err(error.clone().into()))
+}
+
 /// Print what is about to run, one line a guest.
-fn introduce(prepared: &PreparedGuests) {
-    for ready in prepared.guests() {
-        let accel = &ready.accel;
-        anstream::println!(
-            "guest {}: Linux {}, {} ({})",
-            ready.guest.name,
-            ready.image.kernel.release,
-            accel.accel.name(),
-            accel.why
-        );
+fn introduce(prepared: &PreparedGuests, guests: &[&Guest]) {
+    for guest in guests {
+        // What could not be made is reported with the trials that need it.
+        if let (Ok(kernel), Ok(accel)) = (prepared.kernel(guest), prepared.accel(guest)) {
+            anstream::println!(
+                "guest {}: Linux {}, {} ({})",
+                guest.name,
+                kernel.kernel.release,
+                accel.accel.name(),
+                accel.why
+            );
+        }
     }
 }

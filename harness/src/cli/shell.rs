@@ -13,9 +13,7 @@ use super::status::Status;
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
-use trial::Needs;
 use trial::case::{Case, MissingGolden};
-use vm::process::pipe;
 use vm::qemu::{Console, Machine, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
@@ -50,8 +48,8 @@ impl Shell {
         let [guest] = guests.as_slice() else {
             return Err(CommandError::NoGuestChosen { known: names(guests.into_iter()) });
         };
-        let prepared =
-            self.images.prepare(&project, &inputs, &guests, Refresh::WhenOld, Needs::rootfs(&spec))?;
+        let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
+        let prepared = prepared.guest(guest, &spec)?;
         let logs = tempfile::tempdir()?;
         let path = Utf8Path::from_path(logs.path()).ok_or_else(|| {
             CommandError::Guest(format!(
@@ -63,10 +61,8 @@ impl Shell {
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
         let console = Console::Piped { input, output };
-        let machine = prepared
-            .guest(&guest.name)
-            .start(&spec, Mode::Shell, path, console)
-            .map_err(|e| CommandError::Guest(e.to_string()))?;
+        let machine =
+            prepared.start(Mode::Shell, path, console).map_err(|e| CommandError::Guest(e.to_string()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
             anstream::eprintln!("guest {}: `exit` or Ctrl-] ends it", guest.name);
@@ -126,6 +122,11 @@ fn wait(
             return Ok(None);
         }
     }
+}
+
+fn pipe() -> io::Result<(File, File)> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((read.into(), write.into()))
 }
 
 fn pass_input(mut to_guest: File, terminal: bool, escape: &std::sync::mpsc::Sender<()>) {

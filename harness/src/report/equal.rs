@@ -34,7 +34,7 @@ struct Way<'t> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum What<'t> {
-    Failed { excuses: &'t [ExpectedFailure], failures: Vec<FailureWay<'t>> },
+    Failed { gone: &'t [ExpectedFailure], failures: Vec<FailureWay<'t>> },
     Error { what: &'t str, step: Option<&'t StepPlace> },
 }
 
@@ -80,10 +80,8 @@ impl<'t> Way<'t> {
     fn of(trial: &'t TrialResult) -> Option<Way<'t>> {
         let failures = |found: &'t [Failure]| found.iter().map(FailureWay::of).collect::<Option<Vec<_>>>();
         let what = match &trial.outcome {
-            Outcome::Fail(found) => What::Failed { excuses: &[], failures: failures(found)? },
-            Outcome::Xpass { excuses, failures: found } => {
-                What::Failed { excuses, failures: failures(found)? }
-            }
+            Outcome::Fail(found) => What::Failed { gone: &[], failures: failures(found)? },
+            Outcome::Xpass { gone, failures: found } => What::Failed { gone, failures: failures(found)? },
             Outcome::Error(error) => What::Error { what: &error.what, step: error.step.as_ref() },
             Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
         };
@@ -101,10 +99,10 @@ impl<'t> FailureWay<'t> {
             Failure::Module(failure) => Some(FailureWay::Module {
                 step: &failure.step,
                 module: &failure.module,
-                errors: &failure.faults,
+                errors: &failure.differences,
             }),
-            Failure::Kernel { complaint, others, step, .. } => {
-                Some(FailureWay::Kernel { splat: &complaint.line, others: *others, step: step.as_ref() })
+            Failure::Kernel { splat, others, step, .. } => {
+                Some(FailureWay::Kernel { splat: &splat.line, others: *others, step: step.as_ref() })
             }
         }
     }

@@ -111,8 +111,8 @@ pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Col
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
         Outcome::Fail(found) => failures(found, colour, &mut text),
-        Outcome::Xpass { excuses, failures: found } => {
-            for ExpectedFailure { file, line, reason } in excuses {
+        Outcome::Xpass { gone, failures: found } => {
+            for ExpectedFailure { file, line, reason } in gone {
                 let _ = writeln!(
                     text,
                     "{file}:{line}: expected failure did not occur: remove this xfail entry ({reason})"
@@ -146,7 +146,7 @@ fn kept(outcome: &Outcome) -> Vec<&Utf8Path> {
                 Failure::Module(_) => None,
             })
             .collect(),
-        Outcome::Error(error) => vec![&error.dir],
+        Outcome::Error(error) => error.dir.iter().map(|dir| dir.as_path()).collect(),
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => Vec::new(),
     }
 }
@@ -157,16 +157,17 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
             Failure::Capture(failure) => text.push_str(&diff::render(failure, colour)),
             Failure::Decoded(failure) => text.push_str(&decoded::render(failure)),
             Failure::Module(failure) => {
-                let ModuleFailure { step: StepPlace { file, line, .. }, module, faults } = failure.as_ref();
+                let ModuleFailure { step: StepPlace { file, line, .. }, module, differences } =
+                    failure.as_ref();
                 let _ = writeln!(text, "{file}:{line}: module {module} is not what its source defines");
-                text.extend(faults.iter().map(|fault| format!("  {fault}\n")));
+                text.extend(differences.iter().map(|difference| format!("  {difference}\n")));
             }
-            Failure::Kernel { complaint, others, step, console } => {
-                let what = if complaint.fatal { "panic" } else { "splat" };
-                let _ = writeln!(text, "kernel {what}: {}", complaint.line);
+            Failure::Kernel { splat, others, step, console } => {
+                let what = if splat.fatal { "panic" } else { "splat" };
+                let _ = writeln!(text, "kernel {what}: {}", splat.line);
                 at_step(step.as_ref(), text);
                 if *others > 0 {
-                    let _ = writeln!(text, "  and {others} more lines of splats");
+                    let _ = writeln!(text, "  and {others} more splats");
                 }
                 let _ = writeln!(text, "  console: {console}");
             }
@@ -187,7 +188,9 @@ fn trial_error(error: &TrialError, text: &mut String) {
     if !console.is_empty() {
         let _ = writeln!(text, "  the console's last lines:\n{}", indented(console));
     }
-    let _ = writeln!(text, "  kept in: {dir}");
+    if let Some(dir) = dir {
+        let _ = writeln!(text, "  kept in: {dir}");
+    }
 }
 
 fn at_step(step: Option<&StepPlace>, text: &mut String) {
@@ -208,7 +211,7 @@ fn seconds(time: Duration) -> String {
 mod tests {
     use super::*;
     use crate::report::testing::{capture_failure, error, result, splat};
-    use formats::Format;
+    use formats::{Format, Violation};
 
     fn shown(trials: &[TrialResult]) -> String {
         let bless = Some("goldtrace bless a".to_owned());
@@ -242,6 +245,16 @@ mod tests {
     }
 
     #[test]
+    fn capture_that_contradicts_what_is_known_offers_no_bless() {
+        let mut failure = capture();
+        if let Failure::Capture(capture) = &mut failure {
+            capture.comparison.violations.push(Violation { line: 1, message: "time goes back".to_owned() });
+        }
+        let text = shown(&[result("a@g", Outcome::Fail(vec![failure]))]);
+        assert!(text.ends_with("run it alone: goldtrace run a@g\n"), "{text}");
+    }
+
+    #[test]
     fn equal_failures_are_shown_once() {
         let trials = ["a@g", "a@h"].map(|name| result(name, Outcome::Fail(vec![capture()])));
         expect_test::expect![[r#"
@@ -271,7 +284,7 @@ mod tests {
     #[test]
     fn xpass_names_the_entry_to_remove() {
         let excuse = ExpectedFailure { file: "case.yaml".into(), line: 7, reason: "it is broken".to_owned() };
-        let text = shown(&[result("a@g", Outcome::Xpass { excuses: vec![excuse], failures: Vec::new() })]);
+        let text = shown(&[result("a@g", Outcome::Xpass { gone: vec![excuse], failures: Vec::new() })]);
         let first = "case.yaml:7: expected failure did not occur: remove this xfail entry (it is broken)\n";
         assert!(text.starts_with(first), "{text}");
     }

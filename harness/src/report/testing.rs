@@ -25,8 +25,8 @@ pub(super) fn capture_failure(golden: &str, capture: &str, format: Format) -> Fa
 }
 
 pub(super) fn splat(line: &str) -> Failure {
-    let complaint = Splat::scan(line.as_bytes()).remove(0);
-    Failure::Kernel { complaint, others: 0, step: None, console: "last/console.log".into() }
+    let splat = Splat::scan(line.as_bytes()).remove(0);
+    Failure::Kernel { splat, others: 0, step: None, console: "last/console.log".into() }
 }
 
 pub(super) fn error(what: &str) -> Outcome {
@@ -36,6 +36,6 @@ pub(super) fn error(what: &str) -> Outcome {
         command: "qemu -x".to_owned(),
         stderr: String::new(),
         console: String::new(),
-        dir: "last/a".into(),
+        dir: Some("last/a".into()),
     }))
 }

@@ -9,7 +9,7 @@ use trial::{RunDir, Trial};
 
 use crate::plot;
 
-/// Draw each capture of the trial that shows dispatches, as `NAME.svg` beside the capture.
+/// Draw each capture of the trial that shows dispatches, as `plots/NAME.svg` beside `captures/`.
 ///
 /// A picture is an extra: when one cannot be written, a warning says so, and the trial's outcome stays as it is.
 pub fn draw_timelines(trial: &Trial<'_>, run: &RunDir) {

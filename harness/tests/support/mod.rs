@@ -4,37 +4,48 @@
 
 use std::fs;
 use std::process::{Command, Output};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
 use goldtrace::report::{Colour, RerunHint, describe, headline};
 use guest::Project;
-use guest::{self, GuestName};
-use image::{BuildOptions, Builder, Silent, SourcesFile, Store};
+use guest::{self, Guest, GuestName};
+use image::{BuildOptions, Builder, RootfsSpec, Silent, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
-use trial::{Needs, PreparedGuests, RunDir, TrialPlan, TrialResult, run_one};
+use trial::{
+    Outcome, PreparedGuest, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, run_one, run_prepared,
+    run_trial,
+};
 use vm::qemu::WantedAccel;
 
 pub fn real_root() -> &'static Utf8Path {
     Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace")
 }
 
-/// The real guests, ready to boot; without perf.
+/// The real guests, under TCG. What each boots is made when it is wanted; what every trial needs is there.
 pub fn prepared() -> &'static PreparedGuests {
-    static PREPARED: OnceLock<PreparedGuests> = OnceLock::new();
-    PREPARED.get_or_init(|| prepare(Needs::nothing()))
+    static PREPARED: LazyLock<PreparedGuests> = LazyLock::new(|| {
+        let project = Project::at(real_root()).expect("a project");
+        let sources = SourcesFile::load(&project).expect("valid sources");
+        let store = Store::open_default().expect("a cache");
+        let options = BuildOptions::default();
+        let builder = Builder::new(store, &project, guests(), &sources, options, Arc::new(Silent));
+        let prepared = PreparedGuests::new(builder, WantedAccel::Tcg);
+        for guest in guests() {
+            prepared.guest(guest, &RootfsSpec::default()).expect("an image");
+        }
+        prepared
+    });
+    &PREPARED
 }
 
-/// The real guests, ready to boot.
-pub fn prepare(perf: Needs<'_>) -> PreparedGuests {
-    let project = Project::at(real_root()).expect("a project");
-    let guests = guest::load_all(&project).expect("valid guests");
-    let sources = SourcesFile::load(&project).expect("valid sources");
-    let store = Store::open_default().expect("a cache");
-    let builder = Builder::new(store, &project, &guests, &sources, BuildOptions::default(), Arc::new(Silent));
-    let builder = Arc::new(builder);
-    PreparedGuests::prepare(&builder, &guests.iter().collect::<Vec<_>>(), WantedAccel::Tcg, perf)
-        .expect("images")
+/// The real guests.
+pub fn guests() -> &'static [Guest] {
+    static GUESTS: LazyLock<Vec<Guest>> = LazyLock::new(|| {
+        let project = Project::at(real_root()).expect("a project");
+        guest::load_all(&project).expect("valid guests")
+    });
+    &GUESTS
 }
 
 pub struct TestProject {
@@ -69,21 +80,34 @@ impl TestProject {
         fs::write(path, bytes).expect("written");
     }
 
-    /// The project's cases, for the guests of `prepared`.
-    pub fn cases(&self, prepared: &PreparedGuests) -> Vec<Case> {
+    /// The project's cases, for the real guests.
+    pub fn cases(&self) -> Vec<Case> {
         let project = Project::at(&self.root).expect("a project");
-        let names: Vec<GuestName> = prepared.guests().map(|ready| ready.guest.name.clone()).collect();
+        let names: Vec<GuestName> = guests().iter().map(|guest| guest.name.clone()).collect();
         case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases")
     }
 
-    /// Run the case on a guest of `prepared`.
-    pub fn run(&self, guest: &str, prepared: &PreparedGuests) -> TrialResult {
+    /// Run the case on a guest.
+    pub fn run(&self, guest: &str) -> TrialResult {
+        self.run_with(guest, |trial, dir| run_trial(trial, prepared(), dir))
+    }
+
+    /// Run the case on a guest that is changed after it was prepared.
+    pub fn run_changed(&self, guest: &str, change: impl FnOnce(&mut PreparedGuest)) -> TrialResult {
+        self.run_with(guest, |trial, dir| {
+            let mut changed = prepared().trial(trial).expect("prepared");
+            change(&mut changed);
+            run_prepared(trial, &changed, dir)
+        })
+    }
+
+    fn run_with(&self, guest: &str, run: impl FnOnce(&Trial<'_>, &RunDir) -> Outcome) -> TrialResult {
         let project = Project::at(&self.root).expect("a project");
-        let cases = self.cases(prepared);
-        let guest = &prepared.guest(&GuestName::new(guest)).guest;
+        let cases = self.cases();
+        let guest = guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
         let plan = TrialPlan::make(&cases, &[guest], &[]).expect("a plan");
-        let dir = RunDir::create(&project).expect("a folder");
-        run_one(&plan.trials[0], prepared, &dir)
+        let dir = RunDir::create(&project).expect("a directory");
+        run_one(&plan.trials[0], || run(&plan.trials[0], &dir))
     }
 
     /// The file of a capture in the last run.

@@ -2,7 +2,6 @@
 //!
 //! One thing is made at a time, as each make uses all CPUs; what has been made stays in the cache.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use camino::Utf8PathBuf;
@@ -51,6 +50,8 @@ pub struct Rootfs {
     pub initramfs: Utf8PathBuf,
     /// The modules in it.
     pub modules: Vec<BuiltModule>,
+    /// The perf in it.
+    pub perf: Option<Perf>,
 }
 
 /// Makes kernels, perf and root file systems, each when it is first asked for.
@@ -101,14 +102,6 @@ impl Builder {
         self.with_context(|context| kernel::build(context, guest))
     }
 
-    /// The perf of a guest, from the cache or built.
-    ///
-    /// # Errors
-    /// As [`Builder::kernel`].
-    pub fn perf(&self, guest: &Guest) -> Result<Perf, ImageError> {
-        self.with_context(|context| perf::build(context, &PerfTarget::guest(guest)?))
-    }
-
     /// The perf that runs on the host, from the cache or built, whichever guests there are.
     ///
     /// # Errors
@@ -141,7 +134,7 @@ impl Builder {
             let contents =
                 Contents { kernel, modules: &modules, busybox: &busybox, agent: &agent, perf: perf.as_ref() };
             let archive = initramfs::build(context, guest, &contents)?;
-            Ok(Rootfs { initramfs: archive.dir.join("initramfs.cpio"), modules })
+            Ok(Rootfs { initramfs: archive.dir.join("initramfs.cpio"), modules, perf })
         })
     }
 
@@ -162,71 +155,5 @@ impl Builder {
             }
         };
         make(&BuildContext { store, project, sources, archs, patches: &options.patches, progress })
-    }
-}
-
-/// What one guest boots: its kernel, and each root file system when it is first asked for.
-#[derive(Clone)]
-pub struct GuestImage {
-    builder: Arc<Builder>,
-    guest: Guest,
-    /// The kernel.
-    pub kernel: BuiltKernel,
-    /// perf, once something that boots needs it.
-    pub perf: Option<Perf>,
-    made: Arc<Mutex<BTreeMap<RootfsSpec, Arc<Rootfs>>>>,
-}
-
-impl std::fmt::Debug for GuestImage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GuestImage").field("guest", &self.guest.name).field("kernel", &self.kernel).finish()
-    }
-}
-
-impl GuestImage {
-    /// The image of a guest; its kernel is made now.
-    ///
-    /// # Errors
-    /// As [`Builder::kernel`].
-    pub fn new(builder: &Arc<Builder>, guest: &Guest) -> Result<GuestImage, ImageError> {
-        let kernel = builder.kernel(guest)?;
-        Ok(GuestImage {
-            builder: builder.clone(),
-            guest: guest.clone(),
-            kernel,
-            perf: None,
-            made: Arc::default(),
-        })
-    }
-
-    /// The root file system of this content, from the cache or made now.
-    ///
-    /// # Errors
-    /// As [`Builder::rootfs`].
-    pub fn rootfs(&self, spec: &RootfsSpec) -> Result<Arc<Rootfs>, ImageError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rootfs) = made.get(spec) {
-            return Ok(rootfs.clone());
-        }
-        let rootfs = Arc::new(self.builder.rootfs(&self.guest, &self.kernel, spec)?);
-        made.insert(spec.clone(), rootfs.clone());
-        Ok(rootfs)
-    }
-
-    /// The root file systems that have been made so far.
-    pub fn made(&self) -> Vec<(RootfsSpec, Arc<Rootfs>)> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.iter().map(|(spec, rootfs)| (spec.clone(), rootfs.clone())).collect()
-    }
-
-    /// Make perf now, for [`GuestImage::perf`].
-    ///
-    /// # Errors
-    /// As [`Builder::perf`].
-    pub fn add_perf(&mut self) -> Result<(), ImageError> {
-        if self.perf.is_none() {
-            self.perf = Some(self.builder.perf(&self.guest)?);
-        }
-        Ok(())
     }
 }

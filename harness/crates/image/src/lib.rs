@@ -19,7 +19,7 @@ mod source;
 mod store;
 mod toolchain;
 
-pub use builder::{BuildOptions, Builder, GuestImage, Rootfs, RootfsSpec};
+pub use builder::{BuildOptions, Builder, Rootfs, RootfsSpec};
 pub use debian::{Refresh, SourcesFile};
 pub use error::{ErrorKind, ImageError, LoadKey};
 pub use kernel::BuiltKernel;

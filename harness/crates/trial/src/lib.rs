@@ -1,13 +1,15 @@
-//! Trials: one case on one guest, each in a guest of its own.
+//! Trials: one case on one guest, from the case's file to the verdict.
 //!
-//! [`TrialPlan`] says which trials there are, [`PreparedGuests`] has what they boot, [`execute`] runs one and
-//! gives its [`Transcript`], [`judge`] turns that into an [`Outcome`], and [`run_all`] does all of
-//! them, several at once. Judging is a function of plain data; only executing needs QEMU.
+//! [`TrialPlan`] says which trials there are, [`PreparedGuests`] makes what they boot, [`run_trial`] takes one through all its
+//! stages, and [`run_all`] runs them several at once. Between the stages stands plain data: [`execute`] gives a [`Transcript`],
+//! and [`judge`] turns that into an [`Outcome`]. A trial whose guest, harness or host did not do its part is an error and
+//! never a verdict on the kernel; a golden is never written from one.
 //!
-//! This module prints nothing.
+//! This crate prints nothing, draws nothing and knows no command line.
 
 mod artefacts;
 mod bless;
+mod captured;
 pub mod case;
 mod execute;
 mod judge;
@@ -15,16 +17,23 @@ pub mod lint;
 mod plan;
 mod prepare;
 mod record;
+mod run;
 mod schedule;
+#[cfg(test)]
+mod testing;
 
 pub use artefacts::{RunDir, TrialDir};
-pub use bless::{Blessing, bless_case};
-pub use execute::{Abort, HostOutput, Inspected, StepRecord, Transcript, execute};
+pub use bless::{Blessing, Refusal, bless_case};
+pub use execute::{
+    Abort, DispatchLogError, HarnessError, HostOutput, Inspected, StepError, StepOutput, StepProblem,
+    StepRecord, Transcript, execute,
+};
 pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
     judge,
 };
 pub use plan::{NoMatch, Trial, TrialPlan};
-pub use prepare::{BootError, Needs, PreparedGuest, PreparedGuests, rootfs_spec};
-pub use record::{TrialRecord, Verdict};
+pub use prepare::{PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of};
+pub use record::{RanOn, TrialRecord, Verdict};
+pub use run::{run_prepared, run_trial};
 pub use schedule::{TrialResult, default_jobs, run_all, run_one};

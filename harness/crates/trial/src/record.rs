@@ -1,29 +1,36 @@
-//! What a trial's folder says of the trial, for commands that come later.
+//! What a trial's directory says of the trial, for commands that come later.
 
 use std::fs;
 use std::io;
 
+use golden::Facts;
 use serde::{Deserialize, Serialize};
 
 use crate::artefacts::TrialDir;
 use crate::case::Case;
-use crate::judge::{Failure, Outcome};
+use crate::judge::Outcome;
 use crate::prepare::PreparedGuest;
-use golden::Facts;
 
 /// The record of a trial, in `trial.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialRecord {
     /// The SHA-256 of the case's file as it was run.
     pub case_digest: String,
-    /// The kernel's release.
-    pub release: String,
-    /// What the conditions of goldens could ask.
-    pub facts: Facts,
+    /// What it ran on; `None` when there was nothing to run it on.
+    pub ran_on: Option<RanOn>,
     /// What came of it.
     pub verdict: Verdict,
     /// Why nothing can be blessed from it; `None` when something can.
     pub unusable: Option<String>,
+}
+
+/// What a trial ran on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RanOn {
+    /// The kernel's release.
+    pub release: String,
+    /// What the conditions of goldens could ask.
+    pub facts: Facts,
 }
 
 /// An outcome in one word.
@@ -34,9 +41,9 @@ pub enum Verdict {
     Pass,
     /// It failed.
     Fail,
-    /// A fault that is known and excused.
+    /// A known bug is there.
     Xfail,
-    /// A fault that is excused and no longer there.
+    /// A known bug is no longer there.
     Xpass,
     /// It could not be done.
     Error,
@@ -48,33 +55,25 @@ pub enum Verdict {
 
 const FILE: &str = "trial.json";
 
+impl RanOn {
+    /// What a trial in this guest runs on.
+    pub fn of(prepared: &PreparedGuest) -> RanOn {
+        RanOn { release: prepared.kernel.kernel.release.clone(), facts: prepared.facts() }
+    }
+}
+
 impl TrialRecord {
     /// The record of a trial that came to `outcome`.
-    pub fn new(case: &Case, ready: &PreparedGuest, outcome: &Outcome) -> TrialRecord {
-        let unusable = match outcome {
-            Outcome::Pass | Outcome::Xfail(_) => None,
-            Outcome::Fail(failures) | Outcome::Xpass { failures, .. } => {
-                failures.iter().find_map(|failure| match failure {
-                    Failure::Kernel { complaint, .. } => {
-                        Some(format!("the kernel complained: {}", complaint.line))
-                    }
-                    Failure::Capture(_) | Failure::Decoded(_) | Failure::Module(_) => None,
-                })
-            }
-            Outcome::Error(error) => Some(format!("the trial was an error: {}", error.what)),
-            Outcome::Skip(why) => Some(format!("the trial was skipped: {why}")),
-            Outcome::Interrupted => Some("the trial was interrupted".to_owned()),
-        };
+    pub fn new(case: &Case, ran_on: Option<RanOn>, outcome: &Outcome) -> TrialRecord {
         TrialRecord {
             case_digest: case.digest.clone(),
-            release: ready.image.kernel.release.clone(),
-            facts: ready.facts(),
+            ran_on,
             verdict: Verdict::of(outcome),
-            unusable,
+            unusable: outcome.unusable(),
         }
     }
 
-    /// Write it into the trial's folder.
+    /// Write it into the trial's directory.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -83,7 +82,7 @@ impl TrialRecord {
         fs::write(dir.dir.join(FILE), text + "\n")
     }
 
-    /// Read the record in a trial's folder; `None` when there is none.
+    /// Read the record in a trial's directory; `None` when there is none.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -1,17 +1,15 @@
 //! All trials of a plan, several at once.
+//!
+//! Every trial has a result, in the plan's order: a panic in one is that trial's error, and the others go on.
+//! How a trial is run is the caller's; this module knows no guest.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::artefacts::RunDir;
-use crate::execute::execute;
-use crate::judge::judge;
 use crate::judge::{Outcome, TrialError};
-use crate::plan::{Trial, TrialPlan};
-use crate::prepare::PreparedGuests;
-use crate::record::TrialRecord;
-use vm::process::interrupt;
+use crate::plan::Trial;
 
 /// A trial that is over.
 #[derive(Debug, Clone)]
@@ -24,74 +22,145 @@ pub struct TrialResult {
     pub elapsed: Duration,
 }
 
-/// Run every trial of the plan, `jobs` at once, calling `finished` with each as it ends. The
-/// results come back in the plan's order.
-pub fn run_all(
-    plan: &TrialPlan<'_>,
-    prepared: &PreparedGuests,
-    dir: &RunDir,
+/// Run every trial, `jobs` at once, calling `finished` with each as it ends. The results come back
+/// in the order of `trials`. After the first that was interrupted none is begun, and all are
+/// interrupted.
+pub fn run_all<'p>(
+    trials: &[Trial<'p>],
     jobs: usize,
-    finished: impl Fn(&Trial<'_>, &TrialResult) + Sync,
+    run: impl Fn(&Trial<'p>) -> Outcome + Sync,
+    finished: impl Fn(&TrialResult) + Sync,
 ) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<TrialResult>>> = plan.trials.iter().map(|_| Mutex::new(None)).collect();
+    let interrupted = AtomicBool::new(false);
+    let results: Vec<Mutex<Option<TrialResult>>> = trials.iter().map(|_| Mutex::new(None)).collect();
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, plan.trials.len().max(1)) {
+        for _ in 0..jobs.clamp(1, trials.len().max(1)) {
             scope.spawn(|| {
-                while let Some(at) =
-                    Some(next.fetch_add(1, Ordering::SeqCst)).filter(|at| *at < results.len())
-                {
-                    let done = run_one(&plan.trials[at], prepared, dir);
-                    finished(&plan.trials[at], &done);
-                    *results[at].lock().expect("no panic while held") = Some(done);
+                while let Some((trial, slot)) = {
+                    let at = next.fetch_add(1, Ordering::SeqCst);
+                    trials.get(at).zip(results.get(at))
+                } {
+                    let result = run_one(trial, || match interrupted.load(Ordering::SeqCst) {
+                        true => Outcome::Interrupted,
+                        false => run(trial),
+                    });
+                    if matches!(result.outcome, Outcome::Interrupted) {
+                        interrupted.store(true, Ordering::SeqCst);
+                    }
+                    finished(&result);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }
             });
         }
     });
-    results
-        .into_iter()
-        .map(|result| result.into_inner().expect("no panic while held").expect("every trial was taken"))
-        .collect()
+    // A thread ends only when no trial is left, so that each has a result.
+    results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-/// Run one trial on the calling thread.
-pub fn run_one(trial: &Trial<'_>, prepared: &PreparedGuests, dir: &RunDir) -> TrialResult {
+/// Run one trial on the calling thread. A panic of `run` is the trial's error.
+pub fn run_one(trial: &Trial<'_>, run: impl FnOnce() -> Outcome) -> TrialResult {
     let start = Instant::now();
-    let outcome = outcome(trial, prepared, dir);
+    let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| {
+        let words = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let words = words.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Outcome::Error(Box::new(TrialError::harness(format!("the harness panicked: {words}"))))
+    });
     TrialResult { name: trial.to_string(), outcome, elapsed: start.elapsed() }
 }
 
-fn outcome(trial: &Trial<'_>, prepared: &PreparedGuests, dir: &RunDir) -> Outcome {
-    if interrupt::happened() {
-        return Outcome::Interrupted;
-    }
-    let done = dir.trial(trial).and_then(|dir| {
-        let ready = prepared.guest(&trial.guest.name);
-        if let Some(why) = prepared.obstacle(trial) {
-            let outcome = Outcome::Skip(why);
-            TrialRecord::new(trial.case, ready, &outcome).write(&dir)?;
-            return Ok(outcome);
-        }
-        let transcript = execute(trial.case, ready, prepared.host_perf(), &dir)?;
-        let outcome = judge(trial.case, &ready.facts(), &transcript, &dir);
-        TrialRecord::new(trial.case, ready, &outcome).write(&dir)?;
-        Ok(outcome)
-    });
-    done.unwrap_or_else(|error| {
-        Outcome::Error(Box::new(TrialError {
-            what: format!("failed to keep the trial's results: {error}"),
-            step: None,
-            command: String::new(),
-            stderr: String::new(),
-            console: String::new(),
-            dir: dir.path().to_owned(),
-        }))
-    })
-}
-
-/// How many trials run at once when nobody says: half as many again as there are CPUs, as some wait for
+/// How many trials run at once by default: half as many again as there are CPUs, as some wait for
 /// time to pass in their guests.
 pub fn default_jobs() -> usize {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     cpus + cpus.div_ceil(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{numbered_cases, real_guest};
+
+    /// How each of ten trials ends, by its number.
+    fn outcomes(jobs: usize, run: impl Fn(usize) -> Outcome + Sync) -> Vec<TrialResult> {
+        let (cases, guest) = (numbered_cases(10), real_guest("x86_64"));
+        let trials: Vec<Trial<'_>> = cases.iter().map(|case| Trial { case, guest: &guest }).collect();
+        let finished = Mutex::new(Vec::new());
+        let number = |trial: &Trial<'_>| trial.case.id.as_str()[1..].parse().expect("a number");
+        let results = run_all(
+            &trials,
+            jobs,
+            |trial| run(number(trial)),
+            |result| finished.lock().expect("no panic").push(result.name.clone()),
+        );
+        let mut finished = finished.into_inner().expect("no panic");
+        finished.sort();
+        assert_eq!(finished, results.iter().map(|result| result.name.clone()).collect::<Vec<_>>());
+        results
+    }
+
+    fn skip(number: usize) -> Outcome {
+        Outcome::Skip(number.to_string())
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_the_plan() {
+        for jobs in [0, 1, 3, 64] {
+            // The first trials take longest.
+            let results = outcomes(jobs, |number| {
+                std::thread::sleep(Duration::from_millis(20 - 2 * number as u64));
+                skip(number)
+            });
+            let numbers: Vec<String> = results
+                .iter()
+                .map(|result| match &result.outcome {
+                    Outcome::Skip(number) => number.clone(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(numbers, (0..10).map(|number| number.to_string()).collect::<Vec<_>>());
+            assert_eq!(results[3].name, "c3@x86_64");
+        }
+    }
+
+    #[test]
+    fn as_many_trials_run_at_once_as_there_are_jobs() {
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        outcomes(3, |number| {
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(10));
+            running.fetch_sub(1, Ordering::SeqCst);
+            skip(number)
+        });
+        assert_eq!(most.into_inner(), 3);
+    }
+
+    #[test]
+    fn panic_in_a_trial_is_its_error_and_the_others_go_on() {
+        let results = outcomes(2, |number| match number {
+            4 => panic!("no such {number}"),
+            number => skip(number),
+        });
+        for (at, result) in results.iter().enumerate() {
+            match &result.outcome {
+                Outcome::Skip(_) => assert_ne!(at, 4),
+                Outcome::Error(error) => {
+                    assert_eq!((at, error.what.as_str()), (4, "the harness panicked: no such 4"));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn no_trial_is_begun_after_an_interrupt() {
+        let begun = AtomicUsize::new(0);
+        let results = outcomes(1, |number| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            if number == 2 { Outcome::Interrupted } else { skip(number) }
+        });
+        assert_eq!(begun.into_inner(), 3);
+        let interrupted = |result: &&TrialResult| matches!(result.outcome, Outcome::Interrupted);
+        assert_eq!(results.iter().filter(interrupted).count(), 8);
+    }
 }

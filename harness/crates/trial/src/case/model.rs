@@ -8,7 +8,6 @@ use camino::Utf8PathBuf;
 use super::splat::ExpectedSplat;
 use dtl::LogPlan;
 use formats::Format;
-use formats::dispatch_log::{auxtrace_part, log_entries};
 use golden::Golden;
 use guest::{GuestName, ModuleSource};
 use image::digest::text_digest;
@@ -164,15 +163,6 @@ impl CapturePart {
     /// All of them, by the words that case files use.
     pub const ALL: [(&'static str, CapturePart); 3] =
         [("all", CapturePart::All), ("auxtrace", CapturePart::AuxTrace), ("entries", CapturePart::Entries)];
-
-    /// This part of an output.
-    pub fn of(self, output: &[u8]) -> Vec<u8> {
-        match self {
-            CapturePart::All => output.to_vec(),
-            CapturePart::AuxTrace => auxtrace_part(output),
-            CapturePart::Entries => log_entries(output),
-        }
-    }
 }
 
 impl Step {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::abort::Abort;
+use super::abort::{Abort, HarnessError};
 use vm::process::output;
 use vm::{Request, Session, StepEnd, Work};
 
 /// The largest recording, in bytes.
 const DATA_MAX: u32 = 256 << 20;
 /// How long the host's perf may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const KALLSYMS: &str = "kallsyms";
 
 /// What perf printed on the host.
@@ -22,11 +22,11 @@ const KALLSYMS: &str = "kallsyms";
 pub struct HostOutput {
     /// The command line.
     pub command: String,
-    /// The folder that it ran in, with the data.
+    /// The directory that it ran in, with the data.
     pub dir: Utf8PathBuf,
     /// Its standard output.
     pub stdout: Vec<u8>,
-    /// How it ended when that was not with status 0, with its standard error.
+    /// Its exit status when that is not 0, with its standard error; `None` for 0.
     pub failed: Option<String>,
 }
 
@@ -53,36 +53,35 @@ impl Copies {
     pub(super) fn fetch(
         &mut self,
         session: &mut Session,
-        directory: &str,
+        cwd: &str,
         data: &str,
         to: &Utf8Path,
     ) -> Result<(), Abort> {
         if !self.symbols {
-            copy(session, directory, "/proc/kallsyms", &to.join(KALLSYMS))?;
+            copy(session, cwd, "/proc/kallsyms", &to.join(KALLSYMS))?;
             self.symbols = true;
         }
         if self.data.as_deref() != Some(data) {
-            copy(session, directory, data, &to.join(file_name(data)))?;
+            copy(session, cwd, data, &to.join(file_name(data)))?;
             self.data = Some(data.to_owned());
         }
         Ok(())
     }
 }
 
-fn copy(session: &mut Session, directory: &str, path: &str, to: &Utf8Path) -> Result<(), Abort> {
+fn copy(session: &mut Session, cwd: &str, path: &str, to: &Utf8Path) -> Result<(), Abort> {
     let request = Request {
         work: Work::Read(path.to_owned()),
-        cwd: directory.to_owned(),
-        timeout: LIMIT,
+        cwd: cwd.to_owned(),
+        timeout: TIMEOUT,
         output_limit: DATA_MAX,
     };
     let answer = session.request(&request)?;
     if answer.end != StepEnd::Exited(0) {
-        return Err(Abort::Machine(format!("failed to copy {path} out of the guest: {}", answer.end)));
+        return Err(HarnessError::Copy { path: path.to_owned(), end: answer.end }.into());
     }
-    let dir = to.parent().expect("a file stands in a folder");
-    let kept = fs::create_dir_all(dir).and_then(|()| fs::write(to, &answer.stdout));
-    kept.map_err(|error| Abort::Machine(format!("failed to write {to}: {error}")))
+    let kept = to.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(to, &answer.stdout));
+    Ok(kept.map_err(|error| HarnessError::file("write", to, error))?)
 }
 
 /// Run perf on data that was [copied](Copies::fetch) into `dir`.
@@ -101,7 +100,7 @@ pub(super) fn on_host(
     command.env("PERF_CONFIG", "/dev/null").env("HOME", dir).env("LC_ALL", "C").env("TZ", "UTC");
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let shown = vm::process::shell_line(words.map(|word| word.to_string_lossy()));
-    let done = output(command, LIMIT)?;
+    let done = output(command, TIMEOUT)?;
     let failed = (!done.status.success()).then(|| format!("{}\n{}", done.status, done.stderr.trim_end()));
     Ok(HostOutput { command: shown, dir: dir.to_owned(), stdout: done.stdout, failed })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-use super::abort::{Abort, excerpt};
+use super::abort::{Abort, DispatchLogError, excerpt};
 use dtl::{LogPlan, Symbols, Written};
 use vm::dispatch_log::{RecordingControl, WriteError, Writer};
 use vm::qemu::GuestControl;
@@ -46,12 +46,11 @@ pub(super) fn run_with_dispatch_log(
     cpus: u64,
     map: &Utf8Path,
 ) -> Result<(Answer, Written), Abort> {
-    let text = fs::read_to_string(map)
-        .map_err(|error| Abort::Machine(format!("failed to read the kernel's symbols in {map}: {error}")))?;
+    let text =
+        fs::read_to_string(map).map_err(|error| DispatchLogError::Symbols { path: map.to_owned(), error })?;
     let symbols = Symbols::parse(map, &text);
     let timebase = session.quiesce()?;
-    let writer = Writer::new::<SessionError>(control, &symbols, timebase);
-    let writer = writer.map_err(|error| Abort::Machine(format!("the dispatch trace log: {error}")))?;
+    let writer = Writer::new(control, &symbols, timebase).map_err(DispatchLogError::Write)?;
     let pending = session.start(request)?;
     let mut recording = Recording { session, pending };
     let written = writer.carry_out(plan, cpus, &mut recording);
@@ -59,15 +58,13 @@ pub(super) fn run_with_dispatch_log(
     match written {
         Ok(written) => {
             session.close_input(&pending)?;
-            let answer = session.finish(pending)?;
-            Ok((answer, written))
+            Ok((session.finish(pending)?, written))
         }
-        Err(WriteError::Guest(error)) => Err(error.into()),
         Err(error @ WriteError::Ended(_)) => {
             let answer = pending.answer();
-            let said = excerpt(&answer.stderr);
-            Err(Abort::Machine(format!("the dispatch trace log: {error}: {}{said}", answer.end)))
+            let stderr = excerpt(&answer.stderr);
+            Err(DispatchLogError::Ended { error, end: answer.end.clone(), stderr }.into())
         }
-        Err(error) => Err(Abort::Machine(format!("the dispatch trace log: {error}"))),
+        Err(error) => Err(DispatchLogError::Write(error).into()),
     }
 }

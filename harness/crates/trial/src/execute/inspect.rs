@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::abort::Abort;
+use super::abort::HarnessError;
 use image::{BuiltModule, plain_name};
 use kmod::{self, Module};
 
@@ -19,17 +19,15 @@ pub struct Inspected {
 ///
 /// # Errors
 /// When there is none, or its files cannot be read.
-pub(super) fn inspect(name: &str, modules: &[BuiltModule]) -> Result<Inspected, Abort> {
+pub(super) fn inspect(name: &str, modules: &[BuiltModule]) -> Result<Inspected, HarnessError> {
     let found = modules.iter().find(|module| module.name == plain_name(name));
-    let found = found.ok_or_else(|| Abort::Machine(format!("the guest has no module {name}")))?;
-    let fail = |path: &camino::Utf8Path, error: &dyn std::fmt::Display| {
-        Abort::Machine(format!("failed to inspect module `{path}`: {error}"))
-    };
-    let bytes = fs::read(&found.file).map_err(|e| fail(&found.file, &e))?;
-    let module = Module::parse(&bytes).map_err(|e| fail(&found.file, &e))?;
+    let found = found.ok_or_else(|| HarnessError::NoModule(name.to_owned()))?;
+    let path = &found.file;
+    let bytes = fs::read(path).map_err(|error| HarnessError::file("read module", path, error))?;
+    let module = Module::parse(&bytes).map_err(|error| HarnessError::Module { path: path.clone(), error })?;
     let undefined = match &found.preprocessed {
         Some(path) => {
-            let text = fs::read(path).map_err(|e| fail(path, &e))?;
+            let text = fs::read(path).map_err(|error| HarnessError::file("read source", path, error))?;
             kmod::missing_definitions(&text, &module)
         }
         None => Vec::new(),

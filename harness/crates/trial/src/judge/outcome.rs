@@ -2,52 +2,79 @@
 
 use camino::Utf8PathBuf;
 
+use crate::case::{Case, ExpectedSplat, Step};
 use crate::execute::HostOutput;
 use formats::Format;
-use golden::{Bindings, Comparison, Golden};
+use golden::{Bindings, Comparison, Golden, KnownBug};
 use vm::Splat;
 
 /// What came of a trial.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// Every capture is what its golden says, the console is clean, and the guest ended as told.
+    /// Every capture is as its golden says, the console is clean, and the guest powered off.
     Pass,
-    /// The kernel does not do what the goldens say, or complained.
+    /// The kernel does not do what the goldens say, or printed a splat.
     Fail(Vec<Failure>),
-    /// The kernel has a fault that the case knows and excuses, and no other.
+    /// The kernel has bugs that are known, and no other.
     Xfail(Vec<ExpectedFailure>),
-    /// A fault that the case excuses is not there any more: the excuse must go.
+    /// A known bug is not there any more: its xfail entry must go.
     Xpass {
-        /// The excuses that nothing needs.
-        excuses: Vec<ExpectedFailure>,
+        /// The known bugs that are not there.
+        gone: Vec<ExpectedFailure>,
         /// What else is wrong.
         failures: Vec<Failure>,
     },
     /// It was not run, for this reason.
     Skip(String),
-    /// The harness or the guest could not do its part. Nothing can be said of the kernel.
+    /// The harness or the guest could not do its part. There is no verdict on the kernel.
     Error(Box<TrialError>),
     /// The user has interrupted.
     Interrupted,
 }
 
 impl Outcome {
-    /// Whether it is a failure of nothing but captures, which blessing would accept.
+    /// Whether captures differ and nothing else is wrong, so that blessing would accept it.
     pub fn only_captures_differ(&self) -> bool {
-        let capture = |failure: &Failure| matches!(failure, Failure::Capture(_));
-        matches!(self, Outcome::Fail(failures) if failures.iter().all(capture))
+        matches!(self, Outcome::Fail(_)) && self.unusable().is_none()
+    }
+
+    /// Why nothing can be blessed from it; `None` when something can. What the harness itself found
+    /// to be contradictory must not become an expectation.
+    pub fn unusable(&self) -> Option<String> {
+        match self {
+            Outcome::Pass | Outcome::Xfail(_) => None,
+            Outcome::Fail(failures) | Outcome::Xpass { failures, .. } => {
+                failures.iter().find_map(Failure::contradiction)
+            }
+            Outcome::Error(error) => Some(format!("the trial was an error: {}", error.what)),
+            Outcome::Skip(why) => Some(format!("the trial was skipped: {why}")),
+            Outcome::Interrupted => Some("the trial was interrupted".to_owned()),
+        }
     }
 }
 
-/// An excuse of the case that was looked at.
+/// A known bug that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedFailure {
-    /// Where the excuse stands.
+    /// The file that says so.
     pub file: Utf8PathBuf,
-    /// Its line, from 1.
+    /// The line of its entry, from 1.
     pub line: usize,
-    /// What is excused, and why.
+    /// What is wrong, and since when.
     pub reason: String,
+}
+
+impl ExpectedFailure {
+    /// A splat that a case expects.
+    pub(super) fn of_splat(expected: &ExpectedSplat) -> ExpectedFailure {
+        let ExpectedSplat { file, line, reason, .. } = expected;
+        ExpectedFailure { file: file.clone(), line: *line, reason: reason.clone() }
+    }
+
+    /// A known bug in a golden.
+    pub(super) fn of_golden(golden: &Golden, bug: &KnownBug) -> ExpectedFailure {
+        ExpectedFailure { file: golden.file.clone(), line: bug.line, reason: bug.reason.clone() }
+    }
 }
 
 /// One thing that is not as it should be.
@@ -59,18 +86,41 @@ pub enum Failure {
     Decoded(Box<DecodeFailure>),
     /// A module's source does not define what its file holds.
     Module(Box<ModuleFailure>),
-    /// The kernel complained on its console.
+    /// The kernel printed a splat.
     Kernel {
-        /// The first complaint, or the panic.
-        complaint: Splat,
-        /// How many other complaints there are.
+        /// The panic, or the first splat.
+        splat: Splat,
+        /// How many other splats there are.
         others: usize,
-        /// The step that was running or had just ended when the trial stopped; `None` when all
-        /// steps were done.
+        /// The step in which it came; `None` when that is not known.
         step: Option<StepPlace>,
         /// The whole console.
         console: Utf8PathBuf,
     },
+}
+
+impl Failure {
+    /// What no golden may be written from; `None` for a capture that does no more than differ.
+    fn contradiction(&self) -> Option<String> {
+        match self {
+            Failure::Capture(failure) => {
+                let violation = failure.comparison.violations.first()?;
+                let name = failure.file.file_name().unwrap_or_default();
+                Some(format!(
+                    "`{name}` contradicts itself or what is known, at line {}: {}",
+                    violation.line, violation.message
+                ))
+            }
+            Failure::Decoded(failure) => Some(format!(
+                "perf on the host and in the guest do not agree on the output of `{}`",
+                failure.step.summary
+            )),
+            Failure::Module(failure) => {
+                Some(format!("the source of module {} does not define what its file holds", failure.module))
+            }
+            Failure::Kernel { splat, .. } => Some(format!("the kernel printed a splat: {}", splat.line)),
+        }
+    }
 }
 
 /// A capture that differs from its golden.
@@ -110,11 +160,11 @@ pub struct ModuleFailure {
     pub step: StepPlace,
     /// Its name.
     pub module: String,
-    /// What is wrong, each beginning with the event's name.
-    pub faults: Vec<String>,
+    /// How they differ, each beginning with the event's name.
+    pub differences: Vec<String>,
 }
 
-/// Where a step stands.
+/// Where a step stands in its case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPlace {
     /// The case's file.
@@ -125,8 +175,15 @@ pub struct StepPlace {
     pub summary: String,
 }
 
+impl StepPlace {
+    /// A step of a case.
+    pub(super) fn of(case: &Case, step: &Step) -> StepPlace {
+        StepPlace { file: case.file.clone(), line: step.line, summary: step.summary() }
+    }
+}
+
 /// Why a trial could not be done.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TrialError {
     /// What happened.
     pub what: String,
@@ -138,6 +195,13 @@ pub struct TrialError {
     pub stderr: String,
     /// The console's last lines.
     pub console: String,
-    /// The folder with all that was kept.
-    pub dir: Utf8PathBuf,
+    /// The directory with all that was kept; `None` when nothing was.
+    pub dir: Option<Utf8PathBuf>,
+}
+
+impl TrialError {
+    /// An error before or beside the guest.
+    pub(crate) fn harness(what: String) -> TrialError {
+        TrialError { what, ..TrialError::default() }
+    }
 }

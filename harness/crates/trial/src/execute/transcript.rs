@@ -1,0 +1,64 @@
+//! What happened in a trial, as plain data.
+
+use std::time::Duration;
+
+use super::abort::Abort;
+use super::decode::HostOutput;
+use super::inspect::Inspected;
+use dtl::Written;
+use vm::{Answer, Splat};
+
+/// What happened in a trial.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    /// What QEMU was started with.
+    pub command: String,
+    /// From QEMU's start to the agent's greeting; `None` when there was none.
+    pub boot_time: Option<Duration>,
+    /// The steps that were answered, in order.
+    pub steps: Vec<StepRecord>,
+    /// Why the trial did not get to its end; `None` when every step was done and the guest powered
+    /// off.
+    pub abort: Option<Abort>,
+    /// The kernel's splats, in order.
+    pub splats: Vec<Splat>,
+    /// The console, at most its last MiB.
+    pub console: String,
+    /// What QEMU printed on its standard error.
+    pub stderr: String,
+}
+
+/// A step that was answered.
+#[derive(Debug, Clone)]
+pub struct StepRecord {
+    /// What it printed.
+    pub output: StepOutput,
+    /// What was written to the dispatch trace log while its command ran.
+    pub written: Option<Written>,
+    /// What perf printed on the host of the same data.
+    pub host: Option<HostOutput>,
+    /// The module that the step has looked at, or whose events' formats it has read.
+    pub inspected: Option<Inspected>,
+}
+
+/// What a step printed, in the guest or on the host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StepOutput {
+    /// Its standard output, or the file's content.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: Vec<u8>,
+}
+
+impl From<Answer> for StepOutput {
+    fn from(answer: Answer) -> StepOutput {
+        StepOutput { stdout: answer.stdout, stderr: answer.stderr }
+    }
+}
+
+impl StepRecord {
+    /// A step that printed this, and of which nothing more is known.
+    pub(crate) fn new(output: StepOutput) -> StepRecord {
+        StepRecord { output, written: None, host: None, inspected: None }
+    }
+}

@@ -1,0 +1,321 @@
+use std::io;
+
+use camino::Utf8PathBuf;
+use vm::qemu::StopReason;
+use vm::{SessionError, SplatKind, StepEnd};
+
+use super::*;
+use crate::execute::{HarnessError, HostOutput, Inspected, StepError, StepProblem};
+use crate::testing;
+use crate::testing::{facts, step, transcript};
+
+fn case() -> Case {
+    testing::case(vec![step(3, "out", "right\n")])
+}
+
+fn judged(case: &Case, transcript: &Transcript) -> Outcome {
+    judge(case, &facts("ppc64le", &[7, 2, 13]), transcript, &TrialDir { dir: Utf8PathBuf::from("d") })
+}
+
+fn verdict(case: &Case, transcript: &Transcript) -> &'static str {
+    match judged(case, transcript) {
+        Outcome::Pass => "pass",
+        Outcome::Fail(failures) => match failures[0] {
+            Failure::Kernel { .. } => "fail: kernel",
+            Failure::Capture(_) => "fail: capture",
+            Failure::Decoded(_) => "fail: decoded",
+            Failure::Module(_) => "fail: module",
+        },
+        Outcome::Xfail(_) => "xfail",
+        Outcome::Xpass { .. } => "xpass",
+        Outcome::Skip(_) => "skip",
+        Outcome::Error(_) => "error",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
+fn aborted(abort: Abort, transcript: Transcript) -> Transcript {
+    Transcript { abort: Some(abort), ..transcript }
+}
+
+fn step_error() -> Abort {
+    Abort::Step(StepError { problem: StepProblem::Signal(11), stderr: String::new() })
+}
+
+fn timeout() -> Abort {
+    let timeout = std::time::Duration::from_secs(1);
+    Abort::Guest(SessionError::Stopped(StopReason::TimedOut { what: "x".to_owned(), timeout }))
+}
+
+fn splat(fatal: bool) -> Splat {
+    let console = if fatal { "Kernel panic - not syncing: x\n" } else { "WARNING: x\n" };
+    Splat::scan(console.as_bytes()).remove(0)
+}
+
+fn with_splats(splats: &[Splat], transcript: Transcript) -> Transcript {
+    Transcript { splats: splats.to_vec(), ..transcript }
+}
+
+#[test]
+fn right_captures_on_a_clean_console_pass() {
+    assert_eq!(verdict(&case(), &transcript(&["right\n"])), "pass");
+    assert_eq!(verdict(&case(), &transcript(&["wrong\n"])), "fail: capture");
+}
+
+#[test]
+fn splat_fails_a_trial_whose_captures_are_right() {
+    assert_eq!(verdict(&case(), &with_splats(&[splat(false)], transcript(&["right\n"]))), "fail: kernel");
+}
+
+#[test]
+fn abort_without_a_splat_is_an_error_whoever_aborted() {
+    let harness = HarnessError::Copy { path: "p".to_owned(), end: StepEnd::TimedOut };
+    let start = Abort::Start(io::Error::other("no memory"));
+    for abort in [timeout(), step_error(), harness.into(), start] {
+        assert_eq!(verdict(&case(), &aborted(abort, transcript(&["right\n"]))), "error");
+    }
+    assert_eq!(verdict(&case(), &aborted(Abort::Interrupted, transcript(&["right\n"]))), "interrupted");
+}
+
+#[test]
+fn abort_after_a_splat_is_the_kernels_failure() {
+    for abort in [timeout(), step_error()] {
+        let aborted = aborted(abort, with_splats(&[splat(false)], transcript(&["right\n"])));
+        assert_eq!(verdict(&case(), &aborted), "fail: kernel");
+    }
+}
+
+#[test]
+fn panic_is_an_error_before_the_greeting_and_a_failure_after_it() {
+    let panicked = |transcript| aborted(Abort::Panic, with_splats(&[splat(true)], transcript));
+    assert_eq!(verdict(&case(), &panicked(Transcript::default())), "error");
+    assert_eq!(verdict(&case(), &panicked(transcript(&[]))), "fail: kernel");
+}
+
+#[test]
+fn panic_without_a_line_on_the_console_is_an_error() {
+    assert_eq!(verdict(&case(), &aborted(Abort::Panic, transcript(&[]))), "error");
+}
+
+#[test]
+fn error_names_the_step_that_was_cut_short() {
+    let case = testing::case(vec![step(3, "one", "1\n"), step(5, "two", "2\n")]);
+    let line = |transcript: Transcript| match judged(&case, &transcript) {
+        Outcome::Error(error) => error.step.map(|step| step.line),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(line(aborted(timeout(), transcript(&["1\n"]))), Some(5));
+    assert_eq!(line(aborted(step_error(), transcript(&["1\n"]))), Some(3));
+    assert_eq!(line(aborted(timeout(), transcript(&["1\n", "2\n"]))), None);
+    assert_eq!(line(aborted(timeout(), Transcript::default())), None);
+}
+
+fn with_known_bug(body: &str) -> Case {
+    testing::case(vec![step(3, "out", body)])
+}
+
+#[test]
+fn known_bug_in_a_golden_is_xfail_and_its_end_is_xpass() {
+    let case = with_known_bug("#@ xfail \"R\" if kernel < 7.3\nright\n#@ actual\nwrong\n#@ end\nrest\n");
+    assert_eq!(verdict(&case, &transcript(&["wrong\nrest\n"])), "xfail");
+    assert_eq!(verdict(&case, &transcript(&["other\nrest\n"])), "fail: capture");
+    assert_eq!(verdict(&case, &transcript(&["wrong\nrest\nmore\n"])), "fail: capture");
+    assert_eq!(verdict(&case, &with_splats(&[splat(false)], transcript(&["wrong\nrest\n"]))), "fail: kernel");
+    let outcome = judged(&case, &transcript(&["right\nrest\n"]));
+    let Outcome::Xpass { gone, failures } = outcome else { panic!("{outcome:?}") };
+    assert!(failures.is_empty());
+    let entry = ExpectedFailure { file: "cases/a/b/out.golden".into(), line: 2, reason: "R".to_owned() };
+    assert_eq!(gone, [entry]);
+    // Elsewhere only the right text counts.
+    let newer = |text| {
+        let dir = TrialDir { dir: Utf8PathBuf::from("d") };
+        judge(&case, &facts("ppc64le", &[7, 3, 0]), &transcript(&[text]), &dir)
+    };
+    assert!(matches!(newer("right\nrest\n"), Outcome::Pass));
+    assert!(matches!(newer("wrong\nrest\n"), Outcome::Fail(_)));
+}
+
+#[test]
+fn known_line_too_many_or_too_few_is_xfail() {
+    let extra = with_known_bug("a\n#@ xfail \"R\"\n#@ actual\nextra\n#@ end\nb\n");
+    assert_eq!(verdict(&extra, &transcript(&["a\nextra\nb\n"])), "xfail");
+    assert_eq!(verdict(&extra, &transcript(&["a\nb\n"])), "xpass");
+    assert_eq!(verdict(&extra, &transcript(&["a\nextra\nextra\nb\n"])), "fail: capture");
+    let lost = with_known_bug("a\n#@ xfail \"R\"\nlost\n#@ actual\n#@ end\nb\n");
+    assert_eq!(verdict(&lost, &transcript(&["a\nb\n"])), "xfail");
+    assert_eq!(verdict(&lost, &transcript(&["a\nlost\nb\n"])), "xpass");
+    assert_eq!(verdict(&lost, &transcript(&["a\n"])), "fail: capture");
+}
+
+#[test]
+fn gone_bug_beside_another_difference_is_a_failure_that_shows_the_difference() {
+    let case = with_known_bug("#@ xfail \"R\"\nright\n#@ actual\nwrong\n#@ end\nrest\n");
+    assert_eq!(verdict(&case, &transcript(&["right\nother\n"])), "fail: capture");
+}
+
+#[test]
+fn module_that_is_not_as_its_source_defines_is_a_failure_that_blesses_nothing() {
+    let inspected = |undefined: &[&str]| {
+        let undefined = undefined.iter().map(|what| (*what).to_owned()).collect();
+        let mut transcript = transcript(&["right\n"]);
+        transcript.steps[0].inspected = Some(Inspected { module: kmod::for_tests(), undefined });
+        transcript
+    };
+    assert_eq!(verdict(&case(), &inspected(&[])), "pass");
+    let outcome = judged(&case(), &inspected(&["foo_bar: no class"]));
+    assert!(matches!(&outcome, Outcome::Fail(failures) if matches!(failures[0], Failure::Module(_))));
+    let why = outcome.unusable().expect("nothing to bless");
+    assert!(why.contains("does not define what its file holds"), "{why}");
+}
+
+#[test]
+fn formats_that_cannot_be_read_are_a_violation_at_their_line() {
+    let mut case = case();
+    let capture = case.steps[0].capture.as_mut().expect("one");
+    capture.defined_by = Some("some".to_owned());
+    let text = "name: foo_bar\nID: none\n";
+    capture.golden = testing::golden("out.golden", text);
+    let mut transcript = transcript(&[text]);
+    transcript.steps[0].inspected = Some(Inspected { module: kmod::for_tests(), undefined: Vec::new() });
+    let outcome = judged(&case, &transcript);
+    assert!(!outcome.only_captures_differ());
+    let Outcome::Fail(failures) = &outcome else { panic!("{outcome:?}") };
+    let [Failure::Capture(failure)] = failures.as_slice() else { panic!("{failures:?}") };
+    let [violation] = failure.comparison.violations.as_slice() else { panic!("{failure:?}") };
+    assert_eq!(violation.line, 2);
+    assert_eq!(violation.message, "expected `ID: NUMBER`, found `ID: none`");
+    assert_eq!(
+        outcome.unusable().expect("nothing to bless"),
+        "`out` contradicts itself or what is known, at line 2: expected `ID: NUMBER`, found `ID: none`"
+    );
+}
+
+#[test]
+fn host_perf_that_prints_something_else_is_a_failure_that_blesses_nothing() {
+    let decoded = |stdout: &str, failed: Option<&str>| {
+        let mut transcript = transcript(&["right\n"]);
+        transcript.steps[0].host = Some(HostOutput {
+            command: "perf script".to_owned(),
+            dir: Utf8PathBuf::from("host"),
+            stdout: stdout.as_bytes().to_vec(),
+            failed: failed.map(str::to_owned),
+        });
+        transcript
+    };
+    assert_eq!(verdict(&case(), &decoded("right\n", None)), "pass");
+    assert_eq!(verdict(&case(), &decoded("right\n", Some("exit status: 1"))), "fail: decoded");
+    let outcome = judged(&case(), &decoded("other\n", None));
+    assert!(matches!(&outcome, Outcome::Fail(failures) if matches!(failures[0], Failure::Decoded(_))));
+    assert!(!outcome.only_captures_differ());
+    let why = outcome.unusable().expect("nothing to bless");
+    assert_eq!(why, "perf on the host and in the guest do not agree on the output of `cat out`");
+}
+
+#[test]
+fn difference_alone_can_be_blessed() {
+    let outcome = judged(&case(), &transcript(&["wrong\n"]));
+    assert!(outcome.only_captures_differ());
+    assert_eq!(outcome.unusable(), None);
+}
+
+#[test]
+fn splat_blesses_nothing() {
+    let outcome = judged(&case(), &with_splats(&[splat(false)], transcript(&["wrong\n"])));
+    assert_eq!(outcome.unusable().as_deref(), Some("the kernel printed a splat: WARNING: x"));
+}
+
+/// An oops and the panic that it leads to.
+const OOPS: &str = "BUG: Kernel NULL pointer dereference on write at 0x00000004\n\
+                    Oops: Kernel access of bad area, sig: 11 [#1]\n\
+                    NIP [c00000000012f070] event_add+0x70/0x178\nLR [c0000000001] caller+0x1/0x2\n\
+                    ---[ end trace 0000000000000000 ]---\nKernel panic - not syncing: Fatal exception\n";
+const WARNING: &str = "WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#1: sh/1\n";
+
+/// A case of two steps that expects this splat.
+fn expecting(kind: SplatKind, symbol: Option<&str>, at: Option<usize>) -> Case {
+    let expected = ExpectedSplat {
+        file: "cases/a/b/case.yaml".into(),
+        line: 9,
+        kind,
+        symbol: symbol.map(str::to_owned),
+        step: at,
+        condition: "kernel < 7.3".parse().ok(),
+        reason: "R".to_owned(),
+    };
+    let steps = vec![step(3, "one", "1\n"), step(5, "two", "2\n")];
+    Case { expected_splats: vec![expected], ..testing::case(steps) }
+}
+
+fn with_console(console: &str, transcript: Transcript) -> Transcript {
+    Transcript { splats: Splat::scan(console.as_bytes()), console: console.to_owned(), ..transcript }
+}
+
+/// Dead after these steps were answered.
+fn dead(console: &str, outputs: &[&str]) -> Transcript {
+    aborted(Abort::Panic, with_console(console, transcript(outputs)))
+}
+
+#[test]
+fn expected_oops_is_xfail_and_clean_run_is_xpass() {
+    let case = expecting(SplatKind::Oops, Some("event_add"), None);
+    assert_eq!(verdict(&case, &dead(OOPS, &["1\n"])), "xfail");
+    assert_eq!(verdict(&case, &transcript(&["1\n", "2\n"])), "xpass");
+    let newer =
+        judge(&case, &facts("ppc64le", &[7, 3]), &dead(OOPS, &["1\n"]), &TrialDir { dir: "d".into() });
+    assert!(matches!(newer, Outcome::Fail(_)));
+}
+
+#[test]
+fn wrong_capture_before_an_expected_oops_is_a_failure() {
+    let case = expecting(SplatKind::Oops, Some("event_add"), None);
+    assert_eq!(verdict(&case, &dead(OOPS, &["wrong\n"])), "fail: capture");
+}
+
+#[test]
+fn splat_beside_an_expected_oops_is_a_failure() {
+    let case = expecting(SplatKind::Oops, Some("event_add"), None);
+    let other = "BUG: KASAN: slab-use-after-free in quite_another+0x1/0x2\n";
+    assert_eq!(verdict(&case, &dead(&format!("{other}{OOPS}"), &["1\n"])), "fail: kernel");
+    assert_eq!(verdict(&case, &dead(&format!("{WARNING}{OOPS}"), &["1\n"])), "fail: kernel");
+}
+
+#[test]
+fn panic_is_not_an_expected_oops() {
+    let case = expecting(SplatKind::Oops, None, None);
+    let panic = "Kernel panic - not syncing: sysrq triggered crash\n event_add+0x70/0x178\n";
+    assert_eq!(verdict(&case, &dead(panic, &["1\n"])), "fail: kernel");
+}
+
+#[test]
+fn function_elsewhere_on_the_console_is_not_the_expected_one() {
+    let case = expecting(SplatKind::Oops, Some("caller"), None);
+    assert_eq!(verdict(&case, &dead(OOPS, &["1\n"])), "fail: kernel");
+    let case = expecting(SplatKind::Oops, Some("quoted"), None);
+    assert_eq!(verdict(&case, &dead(&format!("echo quoted+0x1/0x2\n{OOPS}"), &["1\n"])), "fail: kernel");
+}
+
+#[test]
+fn expected_oops_in_another_step_is_a_failure() {
+    let case = expecting(SplatKind::Oops, Some("event_add"), Some(1));
+    assert_eq!(verdict(&case, &dead(OOPS, &["1\n"])), "xfail");
+    assert_eq!(verdict(&case, &dead(OOPS, &[])), "fail: kernel");
+}
+
+#[test]
+fn lost_guest_beside_an_expected_warning_is_a_failure() {
+    let case = expecting(SplatKind::Warning, Some("f"), None);
+    for abort in [timeout(), step_error()] {
+        let lost = aborted(abort, with_console(WARNING, transcript(&["1\n"])));
+        assert_eq!(verdict(&case, &lost), "fail: kernel");
+    }
+}
+
+#[test]
+fn captures_count_after_an_expected_warning() {
+    let case = expecting(SplatKind::Warning, Some("f"), None);
+    let warned = |console: &str, last: &str| with_console(console, transcript(&["1\n", last]));
+    assert_eq!(verdict(&case, &warned(WARNING, "2\n")), "xfail");
+    assert_eq!(verdict(&case, &warned(WARNING, "wrong\n")), "fail: capture");
+    assert_eq!(verdict(&case, &warned("WARNING: kernel/x.c:1 at g+0x1/0x2\n", "2\n")), "fail: kernel");
+    assert_eq!(verdict(&case, &warned("", "2\n")), "xpass");
+}

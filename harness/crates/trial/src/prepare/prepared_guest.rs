@@ -1,0 +1,160 @@
+//! A guest that is ready to boot, as plain data.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use camino::{Utf8Path, Utf8PathBuf};
+
+use golden::Facts;
+use guest::Guest;
+use image::{BuiltKernel, Rootfs};
+use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError};
+
+use crate::case::Case;
+
+/// How long a guest may take from QEMU's start to the agent's greeting. A boot takes about a
+/// second; a busy host may need many times that.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// A kernel and its configuration.
+#[derive(Debug, Clone)]
+pub struct PreparedKernel {
+    /// The kernel.
+    pub kernel: BuiltKernel,
+    /// Config symbols that are `y` or `m` in it, `CONFIG_` included.
+    pub symbols: Arc<BTreeSet<String>>,
+}
+
+/// A guest that is ready to boot: with a kernel, a root file system and an accelerator.
+#[derive(Debug, Clone)]
+pub struct PreparedGuest {
+    /// The guest.
+    pub guest: Guest,
+    /// Its kernel.
+    pub kernel: PreparedKernel,
+    /// What it boots with the kernel.
+    pub rootfs: Rootfs,
+    /// What executes its instructions, and why.
+    pub accel: AccelChoice,
+    /// The perf that runs on the host, of the same source as the guest's kernel; `None` where
+    /// nothing is decoded.
+    pub host_perf: Option<Utf8PathBuf>,
+    /// How long a boot may take.
+    pub boot_timeout: Duration,
+}
+
+impl PreparedKernel {
+    pub(super) fn new(kernel: BuiltKernel, config: &str) -> PreparedKernel {
+        let symbols = symbols(config);
+        PreparedKernel { kernel, symbols: Arc::new(symbols) }
+    }
+
+    /// Why a case cannot be run with this kernel, whatever else is made; `None` when it can.
+    pub(super) fn obstacle(&self, case: &Case, guest: &Guest) -> Option<String> {
+        let required = case.requires.symbols.iter().map(String::as_str);
+        let missing: Vec<&str> = required.filter(|symbol| !self.symbols.contains(*symbol)).collect();
+        (!missing.is_empty())
+            .then(|| format!("the kernel of guest {} has no {}", guest.name, missing.join(", ")))
+    }
+}
+
+impl PreparedGuest {
+    pub(super) fn new(
+        guest: &Guest,
+        kernel: PreparedKernel,
+        rootfs: Rootfs,
+        accel: AccelChoice,
+    ) -> PreparedGuest {
+        let guest = guest.clone();
+        PreparedGuest { guest, kernel, rootfs, accel, host_perf: None, boot_timeout: BOOT_TIMEOUT }
+    }
+
+    /// What a golden's conditions can ask of the guest.
+    pub fn facts(&self) -> Facts {
+        facts(&self.guest, &self.kernel, &self.accel)
+    }
+
+    /// Why a case cannot be run in this guest; `None` when it can.
+    pub fn obstacle(&self, case: &Case) -> Option<String> {
+        let guest = &self.guest.name;
+        if let Some(why) = self.kernel.obstacle(case, &self.guest) {
+            return Some(why);
+        }
+        if case.requires.tcg && self.accel.accel != Accel::Tcg {
+            let accel = self.accel.accel.name();
+            return Some(format!(
+                "guest {guest} runs under {accel}, and the case requires tcg: run it with `--accel tcg`"
+            ));
+        }
+        let perf = self.rootfs.perf.as_ref().filter(|_| case.requires.perf)?;
+        (!perf.features.libtraceevent)
+            .then(|| format!("perf of guest {guest} was built without libtraceevent"))
+    }
+
+    /// Start the guest. See [`Machine::start`].
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    pub fn start(&self, mode: Mode, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
+        self.boot(mode, false, logs, console)
+    }
+
+    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
+    pub(crate) fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
+        self.boot(Mode::Agent, case.writes_dispatch_log(), logs, Console::Watched)
+    }
+
+    fn boot(
+        &self,
+        mode: Mode,
+        shares_memory: bool,
+        logs: &Utf8Path,
+        console: Console,
+    ) -> Result<Machine, StartError> {
+        let boot = Boot {
+            guest: &self.guest,
+            accel: self.accel.accel,
+            kernel: &self.kernel.kernel.image(),
+            initramfs: &self.rootfs.initramfs,
+            // The socket is the machine's own; this one is a placeholder that it replaces.
+            socket: Utf8Path::new(""),
+            mode,
+            shared: None,
+        };
+        Machine::start(&boot, shares_memory, logs, console)
+    }
+}
+
+/// What a golden's conditions can ask of a guest with this kernel under this accelerator.
+pub(super) fn facts(guest: &Guest, kernel: &PreparedKernel, accel: &AccelChoice) -> Facts {
+    let config = kernel.symbols.iter().filter_map(|symbol| symbol.strip_prefix("CONFIG_"));
+    let kvm = (accel.accel == Accel::Kvm).then(|| "kvm".to_owned());
+    Facts {
+        arch: guest.arch.name.to_owned(),
+        kernel: Facts::version_of(&kernel.kernel.release),
+        config: config.map(str::to_owned).collect(),
+        features: kvm.into_iter().collect(),
+    }
+}
+
+/// The symbols of a `.config` that are on.
+fn symbols(config: &str) -> BTreeSet<String> {
+    let on = |line: &str| {
+        let (symbol, value) = line.split_once('=')?;
+        (value != "n").then(|| symbol.to_owned())
+    };
+    config.lines().filter(|line| !line.starts_with('#')).filter_map(on).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_that_are_off_are_left_out() {
+        let config = "# CONFIG_A is not set\nCONFIG_B=y\nCONFIG_C=m\nCONFIG_D=\"text\"\nCONFIG_E=n\n";
+        let names: Vec<String> = symbols(config).into_iter().collect();
+        assert_eq!(names, ["CONFIG_B", "CONFIG_C", "CONFIG_D"]);
+    }
+}
