@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use duct::Handle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -53,7 +54,7 @@ pub struct Streams {
 /// signal was sent.
 #[derive(Debug)]
 pub struct ProcessGroup {
-    child: Child,
+    handle: Handle,
     leader: Pid,
     /// The guard opens it by its path under /proc/PID/fd.
     _stdin: Option<File>,
@@ -74,27 +75,38 @@ impl ProcessGroup {
             Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
             None => "/dev/null".to_owned(),
         };
-        let mut guard = Command::new("sh");
-        guard
-            .args(["-c", GUARD, "goldtrace-guard", &input])
-            .arg(command.get_program())
-            .args(command.get_args());
+        let mut words = vec!["-c".into(), GUARD.into(), "goldtrace-guard".into(), input.into()];
+        words.push(command.get_program().to_owned());
+        words.extend(command.get_args().map(ToOwned::to_owned));
+        let mut guard = duct::cmd("sh", words).unchecked().stdin_file(guards);
         for (name, value) in command.get_envs() {
-            match value {
+            guard = match value {
                 Some(value) => guard.env(name, value),
                 None => guard.env_remove(name),
             };
         }
         if let Some(dir) = command.get_current_dir() {
-            guard.current_dir(dir);
+            guard = guard.dir(dir);
         }
-        let stdio = |file: Option<File>| file.map_or_else(Stdio::null, Stdio::from);
-        guard.stdin(guards).stdout(stdio(streams.stdout)).stderr(stdio(streams.stderr)).process_group(0);
-        let child =
-            guard.spawn().map_err(|e| io::Error::new(e.kind(), format!("failed to start a shell: {e}")))?;
-        let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has an id");
+        guard = match streams.stdout {
+            Some(file) => guard.stdout_file(file),
+            None => guard.stdout_null(),
+        };
+        guard = match streams.stderr {
+            Some(file) => guard.stderr_file(file),
+            None => guard.stderr_null(),
+        };
+        let handle = guard
+            .before_spawn(|command| {
+                command.process_group(0);
+                Ok(())
+            })
+            .start()
+            .map_err(|e| io::Error::new(e.kind(), format!("failed to start a shell: {e}")))?;
+        let leader = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+        let leader = leader.ok_or_else(|| io::Error::other("the started process has no id"))?;
         interrupt::register(leader);
-        Ok(ProcessGroup { child, leader, _stdin: streams.stdin, life: Some(life) })
+        Ok(ProcessGroup { handle, leader, _stdin: streams.stdin, life: Some(life) })
     }
 
     /// Start `command` with its standard output and standard error on two pipes.
@@ -156,7 +168,7 @@ impl Drop for ProcessGroup {
         self.life = None;
         // Only after this may the id be another process's.
         interrupt::forget(self.leader);
-        let _ = self.child.wait();
+        let _ = self.handle.wait();
     }
 }
 
