@@ -16,6 +16,7 @@ fn main() -> Result<()> {
     cmd!(sh, "cargo fmt --all --check").run()?;
     cmd!(sh, "cargo clippy --workspace --all-targets --locked -- -D warnings").run()?;
     rust_version::check(&sh)?;
+    cmd!(sh, "ci/minimum-rust").run()?;
     cmd!(sh, "cargo check --manifest-path harness/fuzz/Cargo.toml --locked").run()?;
     cmd!(sh, "cargo run --quiet --locked -- lint").run()?;
     let marker = leftovers::Marker::new();
