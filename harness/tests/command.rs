@@ -250,7 +250,7 @@ fn bless_is_refused_after_an_error_or_a_splat() {
     prepared();
     for (script, why) in [
         ("echo a; exit 3", "the trial was an error: exit status 3"),
-        ("echo a; echo '<4>BUG: made up' > /dev/kmsg", "the kernel complained: BUG: made up"),
+        ("echo a; echo '<4>BUG: made up' > /dev/kmsg", "the kernel printed a splat: BUG: made up"),
     ] {
         let case = format!("title: T\nguests: [x86_64]\nsteps:\n  - run: \"{script}\"\n    capture: out\n");
         let project = TestProject::new(&case, &[("out", "wrong\n")]);

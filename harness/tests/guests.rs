@@ -278,7 +278,7 @@ fn expected_panic_is_xfail_and_clean_run_is_xpass() {
 }
 
 #[test]
-fn expected_splat_excuses_no_other_splat() {
+fn other_splat_beside_an_expected_one_is_a_failure() {
     let xfail = "xfail:\n  - splat: panic\n    symbol: sysrq_handle_crash\n    reason: it dies\n";
     let text =
         "echo '<1>BUG: KASAN: made up in quite_another+0x1/0x2' > /dev/kmsg\necho c > /proc/sysrq-trigger";

@@ -164,7 +164,7 @@ proptest! {
         let patterns = golden.patterns();
         let tokens = format.tokens(&lines[line]);
         let holes = patterns[line].1.hole_spans(&lines[line], &tokens).expect("the line fits");
-        // Space next to a hole may be the padding of its column, which is no part of the value.
+        // Space next to a hole may be the padding of its column, which is not part of the value.
         let literal: Vec<usize> = (0..lines[line].len())
             .filter(|at| !holes.iter().any(|hole| hole.contains(at)) && !lines[line][*at].is_ascii_whitespace())
             .collect();

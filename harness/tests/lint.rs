@@ -34,7 +34,7 @@ fn project_goldens_have_no_problems() {
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");
     let findings = lint(&cases, &guests);
-    assert!(findings.faults.is_empty(), "{}", render_diagnostics(&findings.faults, Colour::No));
+    assert!(findings.errors.is_empty(), "{}", render_diagnostics(&findings.errors, Colour::No));
     let with_reason = |file: &str| WIDE.iter().any(|(known, _)| *known == file);
     let wide = findings.wide_holes.iter().filter(|(at, _)| !with_reason(at.file.as_str()));
     let wide: Vec<String> = wide.map(|(at, hole)| format!("{}:{} {hole}", at.file, at.span.line)).collect();

@@ -1,4 +1,4 @@
-//! Kernel modules of a user's own, on real guests: built, refused when they do not fit, and told apart
+//! Kernel modules of a user's own, on real guests: built, refused when they do not fit, and distinguished
 //! from what they were.
 
 mod support;
@@ -59,7 +59,7 @@ steps:
     defined_by: hello
 ";
 
-/// A project with the module `hello` in the folder of its case, and goldens as a run writes them.
+/// A project with the module `hello` in the directory of its case, and goldens as a run writes them.
 fn project() -> TestProject {
     let project = TestProject::without_cases();
     project.write("cases/hello/case.yaml", CASE.as_bytes());
@@ -98,7 +98,7 @@ fn sample(guest: &str) -> BuiltModule {
 }
 
 #[test]
-fn a_module_in_a_folder_is_built_for_each_guest_and_a_change_is_noticed() {
+fn module_of_a_case_is_built_for_each_guest_and_its_change_is_noticed() {
     let project = project();
     assert_ends(&project, &["run", "--bless"], 0, &["hello: wrote cases/hello/said.golden"]);
     let said = fs::read_to_string(project.root.join("cases/hello/said.golden")).expect("a golden");
@@ -214,21 +214,21 @@ fn a_first_case_for_a_module_is_written_run_and_blessed() {
     let other = "title: T\nsteps:\n  - run: echo\n    capture: out\n";
     project.write("cases/other-mine/hello/case.yaml", other.as_bytes());
     project.write("cases/other-mine/hello/out.golden", b"#@ golden v1\n\n");
-    let new = ["new", "module", "mine/hello", "--folder", "mine"];
+    let new = ["new", "module", "mine/hello", "--directory", "mine"];
     let parts =
         ["wrote cases/mine/hello/case.yaml", "mine/hello: wrote cases/mine/hello/hello.formats.golden"];
     let text = assert_ends(&project, &new, 0, &parts);
     assert!(!text.contains("other-mine"), "{text}");
     assert_ends(&project, &["run"], 0, &["4 passed"]);
     assert_ends(&project, &new, 2, &["cases/mine/hello exists already"]);
-    let one = ["new", "module", "one", "--folder", "mine", "--guest", "x86_64"];
+    let one = ["new", "module", "one", "--directory", "mine", "--guest", "x86_64"];
     assert_ends(&project, &one, 0, &["wrote cases/one/case.yaml", "one: wrote cases/one/unloaded.golden"]);
-    assert_ends(&project, &["new", "module", "a b", "--folder", "mine"], 2, &["cannot name a case"]);
+    assert_ends(&project, &["new", "module", "a b", "--directory", "mine"], 2, &["cannot name a case"]);
     assert_ends(
         &project,
-        &["new", "module", "x", "--folder", "cases"],
+        &["new", "module", "x", "--directory", "cases"],
         2,
-        &["is no folder of a module's source"],
+        &["is not a directory of a module's source"],
     );
 }
 
@@ -239,7 +239,7 @@ fn a_first_case_that_cannot_be_blessed_is_not_left_behind() {
     for (name, text) in [("Kbuild", KBUILD), ("hello.c", failing.as_str()), ("hello.h", HEADER)] {
         project.write(&format!("mine/{name}"), text.as_bytes());
     }
-    let new = ["new", "module", "mine/hello", "--folder", "mine", "--guest", "x86_64"];
+    let new = ["new", "module", "mine/hello", "--directory", "mine", "--guest", "x86_64"];
     assert_ends(&project, &new, 1, &["modprobe", "removed cases/mine/hello/case.yaml again"]);
     assert_eq!(fs::read_dir(project.root.join("cases")).expect("there").count(), 0);
 }
@@ -256,7 +256,7 @@ fn a_shell_has_the_modules_of_a_case() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        // Where the command line is refused, nobody reads.
+        // Where the command line is refused, nothing reads it.
         _ = child.stdin.take().expect("piped").write_all(commands.as_bytes());
         let Output { status, stdout, stderr } = child.wait_with_output().expect("ended");
         (status.code(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())

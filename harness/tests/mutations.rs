@@ -37,7 +37,7 @@ fn mutants(lines: &[Vec<u8>], at: usize, format: Format) -> Vec<Mutant> {
         add("swapped with the next", &|lines| lines.swap(at, at + 1));
     }
     add("made longer", &|lines| lines[at].push(b'x'));
-    // The last byte that is no part of a value.
+    // The last byte that is not part of a value.
     let tokens = format.tokens(&lines[at]);
     let outside = |place: &usize| !tokens.iter().any(|t| (t.start..t.end).contains(place));
     if let Some(place) = (0..lines[at].len()).rev().find(outside) {
@@ -46,7 +46,7 @@ fn mutants(lines: &[Vec<u8>], at: usize, format: Format) -> Vec<Mutant> {
     all
 }
 
-/// The lines of a capture that may be otherwise by the golden's own word: taken by an `optional`
+/// The lines of a capture that may differ because the golden allows it: taken by an `optional`
 /// or a `{{..}}`, or ignored by an `any`. Those that a `repeat` takes may change places with each other.
 struct Loose {
     free: BTreeSet<usize>,

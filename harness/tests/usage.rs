@@ -237,7 +237,7 @@ fn doctor_names_missing_programs_and_packages() {
 
 #[test]
 fn module_that_does_not_compile_exits_with_4() {
-    let case = "title: T\nguests: [x86_64]\nmodules:\n  - folder: m\nsteps:\n  - run: echo right\n    capture: out\n";
+    let case = "title: T\nguests: [x86_64]\nmodules:\n  - directory: m\nsteps:\n  - run: echo right\n    capture: out\n";
     let project = TestProject::new(case, &[("out", "right\n")]);
     project.write("cases/t/m/Kbuild", b"obj-m += broken.o\n");
     project.write("cases/t/m/broken.c", b"int x = ;\n");

@@ -23,11 +23,11 @@ impl Lint {
             anstream::println!("{}:{}: {hole}", place.file, place.span.line);
         }
         anstream::println!("{} placeholders {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
-        if findings.faults.is_empty() {
+        if findings.errors.is_empty() {
             anstream::println!("{} cases, no problems found", inputs.cases.len());
             return Ok(Status::Success);
         }
-        anstream::eprint!("{}", render_diagnostics(&findings.faults, Colour::of(&std::io::stderr())));
+        anstream::eprint!("{}", render_diagnostics(&findings.errors, Colour::of(&std::io::stderr())));
         Ok(Status::Failed)
     }
 }

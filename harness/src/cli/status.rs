@@ -1,4 +1,4 @@
-//! Exit statuses. Their numbers are part of the interface: a script or `git bisect run` tells a kernel that fails from
+//! Exit statuses. Their numbers are part of the interface: a script or `git bisect run` distinguishes a kernel that fails from
 //! one that does not compile, and both from a mirror that is down.
 
 use vm::process::interrupt;

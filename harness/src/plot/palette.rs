@@ -1,6 +1,6 @@
 //! How each reason looks.
 //!
-//! A reason has a colour and a letter: with ten colours no palette is told apart by everyone, so the
+//! A reason has a colour and a letter: with ten colours no palette is distinct for everyone, so the
 //! letter stands wherever there is room. The colours are from Paul Tol's schemes for colour-blind
 //! readers, `muted` for dispatches and `light` for preempts, with one more each. A reason that is in
 //! both has related ones. The names are perf's (tools/perf/util/powerpc-vpadtl.c, Linux 7.2).
@@ -9,7 +9,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     name: &'static str,
-    /// What stands for it where there is no room for its name.
+    /// The short form, for where its name does not fit.
     pub(super) letter: char,
     /// Its colour.
     pub(super) fill: &'static str,
@@ -66,7 +66,7 @@ fn find(known: &[Look], reason: &str) -> Look {
     known.iter().find(|look| look.name == canonical(reason)).copied().unwrap_or(UNKNOWN)
 }
 
-/// The reason's name as perf 7.2 prints it: earlier ones had blanks.
+/// The reason's name as perf 7.2 prints it: earlier ones had spaces.
 pub(super) fn canonical(reason: &str) -> String {
     reason.trim().replace(' ', "_")
 }

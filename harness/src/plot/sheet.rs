@@ -1,4 +1,4 @@
-//! The sheet: what stands where on it, from the title down to the last row.
+//! The sheet: what goes where on it, from the title down to the last row.
 
 use super::axis::{decimal, duration};
 use super::label;

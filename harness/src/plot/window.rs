@@ -110,7 +110,7 @@ fn row_count(piece: &[Ns], lanes: &[Lane<'_>]) -> Ns {
         let is_near = |pair: &&[Ns]| (pair[1] - pair[0]) * Ns::from(WIDTH) < near;
         times.iter().map(|times| times.windows(2).filter(is_near).count()).sum()
     };
-    // What no number of rows parts is no reason to have more of them.
+    // A gap that no number of rows splits does not add rows.
     let bearable = crowded(most) + piece.len() / CROWDED;
     let rows = (1..=most).find(|rows| crowded(*rows) <= bearable).unwrap_or(most);
     Ns::try_from(rows).unwrap_or(1)

@@ -25,7 +25,7 @@ pub fn groups<'t>(trials: impl IntoIterator<Item = &'t TrialResult>) -> Vec<Vec<
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// How a trial failed, without what tells it from another run of the same case.
+/// How a trial failed, without what differs in another run of the same case.
 #[derive(Debug, PartialEq, Eq)]
 struct Way<'t> {
     case: &'t str,

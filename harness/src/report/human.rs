@@ -79,8 +79,8 @@ pub fn headline(trial: &TrialResult) -> String {
         Outcome::Skip(why) => {
             let _ = write!(line, ": {why}");
         }
-        Outcome::Xfail(excuses) => {
-            let reasons: Vec<&str> = excuses.iter().map(|excuse| excuse.reason.as_str()).collect();
+        Outcome::Xfail(known) => {
+            let reasons: Vec<&str> = known.iter().map(|bug| bug.reason.as_str()).collect();
             let _ = write!(line, ": {}", reasons.join("; "));
         }
         _ => {}
@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn xpass_names_the_entry_to_remove() {
-        let excuse = ExpectedFailure { file: "case.yaml".into(), line: 7, reason: "it is broken".to_owned() };
-        let text = shown(&[result("a@g", Outcome::Xpass { gone: vec![excuse], failures: Vec::new() })]);
+        let bug = ExpectedFailure { file: "case.yaml".into(), line: 7, reason: "it is broken".to_owned() };
+        let text = shown(&[result("a@g", Outcome::Xpass { gone: vec![bug], failures: Vec::new() })]);
         let first = "case.yaml:7: expected failure did not occur: remove this xfail entry (it is broken)\n";
         assert!(text.starts_with(first), "{text}");
     }

@@ -1,6 +1,6 @@
 //! The modules of one crate, and the arrows between them.
 //!
-//! A name that a module only passes on (`pub use`) leads to where it is defined, so that no cycle hides behind one.
+//! A name that a module only passes on (`pub use`) leads to where it is defined, so that no cycle is hidden by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

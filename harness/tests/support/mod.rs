@@ -65,10 +65,10 @@ impl TestProject {
     }
 
     pub fn without_cases() -> TestProject {
-        let dir = tempfile::tempdir().expect("a folder");
+        let dir = tempfile::tempdir().expect("a directory");
         let root = Utf8Path::from_path(dir.path()).expect("UTF-8").to_owned();
-        for folder in ["guests", "images"] {
-            std::os::unix::fs::symlink(real_root().join(folder), root.join(folder)).expect("linked");
+        for directory in ["guests", "images"] {
+            std::os::unix::fs::symlink(real_root().join(directory), root.join(directory)).expect("linked");
         }
         fs::create_dir(root.join("cases")).expect("made");
         TestProject { _dir: dir, root }
@@ -76,7 +76,7 @@ impl TestProject {
 
     pub fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.root.join(path);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
         fs::write(path, bytes).expect("written");
     }
 

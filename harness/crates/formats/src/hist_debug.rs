@@ -18,7 +18,7 @@ pub(super) const FORMAT: FormatRow = FormatRow {
 
 const MARKS: [&[u8]; 2] = [b"hist_data: ", b"var.hist_data: "];
 const DIGITS: usize = 16;
-/// What `%p` prints while there is no hash key yet (lib/vsprintf.c).
+/// What `%p` prints before there is a hash key (lib/vsprintf.c).
 const NOT_READY: &[u8] = b"(____ptrval____)";
 
 fn tokens(line: &[u8], found: &mut Vec<Token>) {

@@ -15,48 +15,53 @@ use yaml::{Document, Fields, Node, Reader};
 /// All guests of the project, in the order of their names.
 ///
 /// # Errors
-/// Every fault of every guest file.
+/// Every error of every guest file.
 pub fn load_all(project: &Project) -> Result<Vec<Guest>, Vec<Diagnostic>> {
     let names = project
         .stems("guests", "yaml")
         .map_err(|e| vec![Diagnostic::whole_file("guests", format!("failed to list guests: {e}"))])?;
     let mut guests = Vec::new();
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for name in &names {
         let file = format!("guests/{name}.yaml");
         match fs::read_to_string(project.path(&file)) {
             Ok(text) => match read_guest(name, &file, &text, &project.path("guests")) {
                 Ok(guest) => guests.push(guest),
-                Err(found) => faults.extend(found),
+                Err(found) => errors.extend(found),
             },
-            Err(error) => faults.push(Diagnostic::whole_file(file, format!("failed to read guest: {error}"))),
+            Err(error) => errors.push(Diagnostic::whole_file(file, format!("failed to read guest: {error}"))),
         }
     }
     if names.is_empty() {
-        faults.push(Diagnostic::whole_file("guests", "there is no guest: no guests/NAME.yaml"));
+        errors.push(Diagnostic::whole_file("guests", "there is no guest: no guests/NAME.yaml"));
     }
-    if faults.is_empty() { Ok(guests) } else { Err(faults) }
+    if errors.is_empty() { Ok(guests) } else { Err(errors) }
 }
 
-/// The guest that `text` describes, the text of a file in `folder`.
+/// The guest that `text` describes, the text of a file in `directory`.
 ///
 /// # Errors
-/// Every fault of the text.
-pub fn read_guest(name: &str, file: &str, text: &str, folder: &Utf8Path) -> Result<Guest, Vec<Diagnostic>> {
-    let document = Document::parse(file, text).map_err(|fault| vec![fault])?;
+/// Every error of the text.
+pub fn read_guest(
+    name: &str,
+    file: &str,
+    text: &str,
+    directory: &Utf8Path,
+) -> Result<Guest, Vec<Diagnostic>> {
+    let document = Document::parse(file, text).map_err(|error| vec![error])?;
     let mut reader = Reader::new();
-    let guest = guest(&mut reader, name, document.root(), folder);
-    let faults = reader.into_errors();
+    let guest = guest(&mut reader, name, document.root(), directory);
+    let errors = reader.into_errors();
     match guest {
-        Some(guest) if faults.is_empty() => Ok(guest),
-        _ => Err(faults),
+        Some(guest) if errors.is_empty() => Ok(guest),
+        _ => Err(errors),
     }
 }
 
 const KEYS: [&str; 9] =
     ["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel", "modules"];
 
-fn guest(r: &mut Reader, name: &str, root: Node<'_>, folder: &Utf8Path) -> Option<Guest> {
+fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Option<Guest> {
     let f = r.fields(root, &KEYS)?;
     let arch = f.need(r, "arch").and_then(|node| arch(r, &node));
     let memory_mib = f.need(r, "memory").and_then(|node| r.number(&node, 64..=65_536));
@@ -72,7 +77,7 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, folder: &Utf8Path) -> Optio
     });
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
     let modules = match f.get("modules") {
-        Some(node) => ModuleSource::read_list(r, &node, folder),
+        Some(node) => ModuleSource::read_list(r, &node, directory),
         None => Some(Vec::new()),
     };
     let (tcg, kvm) = accelerators?;

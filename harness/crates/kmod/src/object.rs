@@ -203,7 +203,7 @@ fn check_layout(row: &ArchRow) -> Result<(), ModuleError> {
     Err(ModuleError::Layout { arch: row.name, bits: row.word_bits })
 }
 
-/// Where a relocation against a symbol leads. `None` when that is no place (an absolute value).
+/// Where a relocation against a symbol leads. `None` for an absolute value.
 fn target<'f>(symbol: &impl object::ObjectSymbol<'f>, addend: i64) -> Option<Pointee> {
     let name = symbol.name_bytes().ok().filter(|name| !name.is_empty());
     let name = name.map(|name| String::from_utf8_lossy(name).into_owned());

@@ -1,4 +1,4 @@
-//! What runs leave behind: one directory a run, one in it for each trial.
+//! What runs keep: one directory a run, one in it for each trial.
 //!
 //! A run that a process is working in is never removed, however many others start meanwhile: each holds a lock on
 //! its directory. This module knows no outcome and no golden.
@@ -187,7 +187,7 @@ fn remove_unused(run: &Utf8Path) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    // Out of the way first: nobody finds a run of which a part is missing.
+    // Out of the way first: no run is found of which a part is missing.
     let gone = run.with_file_name(format!("{REMOVED}{}", run.file_name().unwrap_or_default()));
     match fs::rename(run, &gone) {
         Err(error) if is_taken(&error) => Ok(()),

@@ -1,4 +1,4 @@
-//! Goldens that no longer do what they seem to: left behind by edited steps, parts that no guest
+//! Goldens that no longer do what they seem to: stale after an edit of the steps, parts that no guest
 //! ever selects, holes that let much through.
 //!
 //! This module boots nothing and prints nothing.
@@ -12,7 +12,7 @@ use guest::Guest;
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Faults, each with its place.
-    pub faults: Vec<Diagnostic>,
+    pub errors: Vec<Diagnostic>,
     /// Holes that match by a regular expression or match anything, each with its place and text.
     pub wide_holes: Vec<(Diagnostic, String)>,
 }
@@ -21,10 +21,10 @@ pub struct Findings {
 pub fn lint(cases: &[Case], guests: &[Guest]) -> Findings {
     let mut findings = Findings::default();
     for case in cases {
-        findings.faults.extend(stale(case));
+        findings.errors.extend(stale(case));
         let archs: Vec<&str> = guests.iter().filter(|g| case.runs_on(&g.name)).map(|g| g.arch.name).collect();
         for golden in goldens(case) {
-            unselected(golden, &golden.nodes, &archs, &mut findings.faults);
+            unselected(golden, &golden.nodes, &archs, &mut findings.errors);
             for (line, pattern) in golden.patterns() {
                 for hole in pattern.holes().filter(|hole| matches!(hole, Hole::Rest | Hole::Regex(_))) {
                     let place = at_line(golden, line, "a wide hole");
@@ -38,7 +38,7 @@ pub fn lint(cases: &[Case], guests: &[Guest]) -> Findings {
 
 /// Goldens whose head says that they were written for other steps, or for another place.
 pub fn stale(case: &Case) -> Vec<Diagnostic> {
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (at, step) in case.steps.iter().enumerate() {
         let Some(capture) = &step.capture else { continue };
         let head = &capture.golden.header;
@@ -46,8 +46,8 @@ pub fn stale(case: &Case) -> Vec<Diagnostic> {
         let mut check =
             |found: &Option<String>, expected: &str, message: &str| {
                 if found.as_ref().is_some_and(|found| found != expected) {
-                    let fault = at_line(&capture.golden, 1, message);
-                    faults.push(fault.with_help(
+                    let error = at_line(&capture.golden, 1, message);
+                    errors.push(error.with_help(
                         "read the golden; when it is right, `goldtrace bless` renews its first line",
                     ));
                 }
@@ -56,7 +56,7 @@ pub fn stale(case: &Case) -> Vec<Diagnostic> {
         check(&head.case, case.id.as_str(), "this golden was written for another case");
         check(&head.capture, &capture.name, "this golden was written for another capture");
     }
-    faults
+    errors
 }
 
 fn goldens(case: &Case) -> impl Iterator<Item = &Golden> {
@@ -75,23 +75,23 @@ fn at_line(golden: &Golden, line: usize, message: &str) -> Diagnostic {
 }
 
 /// Parts under conditions that hold on none of the case's guests, whatever their kernels.
-fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], faults: &mut Vec<Diagnostic>) {
+fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], errors: &mut Vec<Diagnostic>) {
     for node in nodes {
         match &node.kind {
             NodeKind::If { condition, then, otherwise } => {
                 let verdicts: Vec<Option<bool>> = archs.iter().map(|arch| on_arch(condition, arch)).collect();
                 let help = format!("the case runs on {}", archs.join(", "));
                 if verdicts.iter().all(|verdict| *verdict == Some(false)) {
-                    let fault = at_line(golden, node.line, "no guest of the case ever selects this part");
-                    faults.push(fault.with_help(help.clone()));
+                    let error = at_line(golden, node.line, "no guest of the case ever selects this part");
+                    errors.push(error.with_help(help.clone()));
                 }
                 if otherwise.is_some() && verdicts.iter().all(|verdict| *verdict == Some(true)) {
-                    let fault = at_line(
+                    let error = at_line(
                         golden,
                         node.line,
                         "no guest of the case ever selects the `else` of this part",
                     );
-                    faults.push(fault.with_help(help));
+                    errors.push(error.with_help(help));
                 }
                 // Inside, only the guests that may get there count.
                 let may = |wanted: bool| -> Vec<&str> {
@@ -104,20 +104,20 @@ fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], faults: &mut Vec<
                 };
                 let (yes, no) = (may(true), may(false));
                 if !yes.is_empty() {
-                    unselected(golden, then, &yes, faults);
+                    unselected(golden, then, &yes, errors);
                 }
                 if !no.is_empty() {
-                    unselected(golden, otherwise.as_deref().unwrap_or_default(), &no, faults);
+                    unselected(golden, otherwise.as_deref().unwrap_or_default(), &no, errors);
                 }
             }
             NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => {
-                unselected(golden, block, archs, faults);
+                unselected(golden, block, archs, errors);
             }
             NodeKind::Xfail(xfail) => {
                 let holds = |arch: &&str| xfail.condition.as_ref().map(|c| on_arch(c, arch));
                 if archs.iter().all(|arch| holds(arch) == Some(Some(false))) {
                     let error = at_line(golden, node.line, "no guest of the case ever has this known bug");
-                    faults.push(error.with_help(format!("the case runs on {}", archs.join(", "))));
+                    errors.push(error.with_help(format!("the case runs on {}", archs.join(", "))));
                 }
             }
             NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any(_) | NodeKind::Absent(_) => {}
@@ -156,35 +156,35 @@ mod tests {
 
     use super::*;
 
-    fn faults(body: &str, archs: &[&str]) -> Vec<usize> {
+    fn errors(body: &str, archs: &[&str]) -> Vec<usize> {
         let golden =
             Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{body}").as_bytes()).expect("valid");
-        let mut faults = Vec::new();
-        unselected(&golden, &golden.nodes, archs, &mut faults);
-        faults.iter().map(|fault| fault.span.line).collect()
+        let mut errors = Vec::new();
+        unselected(&golden, &golden.nodes, archs, &mut errors);
+        errors.iter().map(|error| error.span.line).collect()
     }
 
     #[test]
     fn parts_that_no_guest_selects_are_found() {
         let both = ["ppc64le", "x86_64"];
-        assert_eq!(faults("#@ if arch == ppc64le\na\n#@ end\n", &["x86_64"]), [2]);
-        assert_eq!(faults("#@ if arch == ppc64le\na\n#@ end\n", &both), [0_usize; 0]);
-        assert_eq!(faults("#@ if arch == x86_64 || config.A\na\n#@ else\nb\n#@ end\n", &["x86_64"]), [2]);
+        assert_eq!(errors("#@ if arch == ppc64le\na\n#@ end\n", &["x86_64"]), [2]);
+        assert_eq!(errors("#@ if arch == ppc64le\na\n#@ end\n", &both), [0_usize; 0]);
+        assert_eq!(errors("#@ if arch == x86_64 || config.A\na\n#@ else\nb\n#@ end\n", &["x86_64"]), [2]);
         assert_eq!(
-            faults("#@ if arch == x86_64 && kernel > 7\na\n#@ else\nb\n#@ end\n", &both),
+            errors("#@ if arch == x86_64 && kernel > 7\na\n#@ else\nb\n#@ end\n", &both),
             [0_usize; 0]
         );
-        assert_eq!(faults("#@ if arch == x86_64\n#@ if arch == ppc64le\na\n#@ end\n#@ end\n", &both), [3]);
+        assert_eq!(errors("#@ if arch == x86_64\n#@ if arch == ppc64le\na\n#@ end\n#@ end\n", &both), [3]);
     }
 
     #[test]
     fn known_bug_that_no_guest_has_is_found() {
         let body = "#@ xfail \"x\" if arch == ppc64le && kernel < 8\na\n#@ actual\nb\n#@ end\n";
-        assert_eq!(faults(body, &["x86_64"]), [2]);
-        assert_eq!(faults(body, &["ppc64le", "x86_64"]), [0_usize; 0]);
+        assert_eq!(errors(body, &["x86_64"]), [2]);
+        assert_eq!(errors(body, &["ppc64le", "x86_64"]), [0_usize; 0]);
         let unconditional = body.replace(" if arch == ppc64le && kernel < 8", "");
-        assert_eq!(faults(&unconditional, &["x86_64"]), [0_usize; 0]);
+        assert_eq!(errors(&unconditional, &["x86_64"]), [0_usize; 0]);
         let nested = format!("#@ if arch == x86_64\n{body}#@ end\n");
-        assert_eq!(faults(&nested, &["ppc64le", "x86_64"]), [3]);
+        assert_eq!(errors(&nested, &["ppc64le", "x86_64"]), [3]);
     }
 }

@@ -137,7 +137,7 @@ fn script(text: &str) -> Request {
     request(Work::Run(text.to_owned()))
 }
 
-/// Run a request and end the agent, which must have nothing to complain of, such as a sanitizer's report.
+/// Run a request and end the agent, which must print nothing, such as a report of a sanitizer.
 #[track_caller]
 fn answer(request: &Request) -> Answer {
     let mut session = session();

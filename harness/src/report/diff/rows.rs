@@ -11,7 +11,7 @@ pub(super) enum Sign {
     Golden,
     /// The capture alone.
     Capture,
-    /// The capture, and the golden passes over it.
+    /// The capture, and the golden ignores it.
     Ignored,
 }
 

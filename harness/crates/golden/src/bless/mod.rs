@@ -24,7 +24,7 @@ use write::write;
 /// What a guest printed.
 #[derive(Debug, Clone)]
 pub struct Observed<'c> {
-    /// The guest's facts; guests are told apart by their architecture.
+    /// The guest's facts; guests differ by their architecture.
     pub facts: &'c Facts,
     /// The capture.
     pub capture: &'c [u8],

@@ -19,7 +19,7 @@ struct Out {
 /// The golden that all guests fit.
 ///
 /// # Errors
-/// When guests that no condition tells apart differ.
+/// When guests differ that no condition can distinguish.
 pub(super) fn write(golden: &Golden, observed: &[Observed<'_>], views: &[View]) -> Result<Golden, String> {
     let all: Vec<usize> = (0..views.len()).collect();
     let mut out: Vec<Out> = Vec::new();
@@ -118,7 +118,7 @@ fn conditioned(out: Vec<Out>, archs: &[&str]) -> Result<String, String> {
             continue;
         }
         if distinct.len() != archs.len() {
-            return Err("guests of one architecture differ, and no condition tells them apart".to_owned());
+            return Err("guests of one architecture differ, and no condition can distinguish them".to_owned());
         }
         let mut parts: BTreeMap<Vec<usize>, Vec<String>> = BTreeMap::new();
         parts.entry(line.guests).or_default().push(line.text);

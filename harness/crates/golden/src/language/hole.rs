@@ -41,7 +41,7 @@ pub enum Hole {
         /// The name that is bound at first sight.
         name: Option<String>,
     },
-    /// `{{..}}`: whatever stands there; at most one in a line.
+    /// `{{..}}`: any text; at most one in a line.
     Rest,
     /// `{{re:...}}`: what the regular expression matches from here on.
     Regex(HoleRegex),

@@ -29,7 +29,7 @@ pub struct Pattern {
     places: Box<[HoleAt]>,
 }
 
-/// A hole, `at` so many bytes of the text.
+/// A hole, `at` bytes into the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum HoleAt {
     /// A token of a kind, without a name.
@@ -285,7 +285,7 @@ fn pair(byte: u8, text: &str) -> Option<usize> {
     memchr::memchr_iter(byte, text).find(|at| text.get(at + 1) == Some(&byte))
 }
 
-/// Where what stands in a hole that begins at `at` ends.
+/// The end of the text in a hole that begins at `at`.
 pub(crate) fn hole_end(hole: &Hole, at: usize, line: &[u8], tokens: &[Token]) -> Option<usize> {
     match hole {
         Hole::Token { kind, .. } => token_end(*kind, at, line, tokens),

@@ -203,7 +203,7 @@ pub(crate) mod tests {
             let golden = Golden { file: "g".into(), header: Header::default(), nodes, text: Text::default() };
             let text = golden.to_string();
             let parsed = Golden::parse(Utf8Path::new("g"), text.as_bytes());
-            let parsed = parsed.map_err(|faults| TestCaseError::fail(format!("{text}\n{faults:?}")))?;
+            let parsed = parsed.map_err(|errors| TestCaseError::fail(format!("{text}\n{errors:?}")))?;
             prop_assert_eq!(parsed.to_string(), text.clone());
             prop_assert_eq!(parsed.text.as_str(), text);
         }

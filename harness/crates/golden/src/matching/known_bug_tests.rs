@@ -1,4 +1,4 @@
-//! What is seen of a known bug, and what is not excused by it.
+//! What is seen of a known bug, and what it does not cover.
 
 use camino::Utf8Path;
 use formats::Format;
@@ -59,7 +59,7 @@ fn known_bug_says_where_and_why() {
 }
 
 #[test]
-fn line_too_many_is_excused_once() {
+fn line_too_many_is_expected_once() {
     assert_eq!(seen(LINE_TOO_MANY, "a\nextra\nz\n"), (vec![Seen::Actual], true));
     assert_eq!(seen(LINE_TOO_MANY, "a\nz\n"), (vec![Seen::Right], true));
     let second = run(LINE_TOO_MANY, "a\nextra\nextra\nz\n");
@@ -69,7 +69,7 @@ fn line_too_many_is_excused_once() {
 }
 
 #[test]
-fn line_too_few_is_excused_once() {
+fn line_too_few_is_expected_once() {
     assert_eq!(seen(LINE_TOO_FEW, "a\nz\n"), (vec![Seen::Actual], true));
     assert_eq!(seen(LINE_TOO_FEW, "a\nb\nz\n"), (vec![Seen::Right], true));
     assert_eq!(seen(LINE_TOO_FEW, "a\nother\nz\n"), (vec![Seen::Neither], false));
@@ -166,7 +166,7 @@ fn names_are_bound_by_the_part_that_is_taken() {
 }
 
 #[test]
-fn broken_rule_is_excused_inside_an_actual_part_only() {
+fn broken_invariant_is_expected_inside_an_actual_part_only() {
     let good = "hist_data: 00000000aaaaaaaa\n";
     let bad = "hist_data: 12\n";
     let body = "#@ xfail \"x\"\nhist_data: {{ptr}}\n#@ actual\nhist_data: 12\n#@ end\nhist_data: {{..}}\n";

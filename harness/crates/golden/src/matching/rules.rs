@@ -10,7 +10,7 @@ use super::compare::Edit;
 use super::select::Selected;
 use crate::language::tree::{Expression, Golden};
 
-/// The format's rules that the lines break, but for violations at lines for which `is_excused` holds
+/// The format's rules that the lines break, but for violations at lines for which `is_expected` holds
 /// (they count from 1), and all of the golden's own rules that they break. In the order of the lines.
 pub(super) fn broken(
     golden: &Golden,
@@ -18,10 +18,10 @@ pub(super) fn broken(
     format: Format,
     texts: &[&[u8]],
     edits: &[Edit],
-    is_excused: impl Fn(usize) -> bool,
+    is_expected: impl Fn(usize) -> bool,
 ) -> Vec<Violation> {
     let mut violations = format.violations(texts);
-    violations.retain(|violation| !is_excused(violation.line));
+    violations.retain(|violation| !is_expected(violation.line));
     for (at, expression) in &selected.absent {
         let found = texts.iter().enumerate().filter(|(_, text)| expression.regex.is_match(text));
         violations.extend(found.map(|(line, _)| Violation {

@@ -11,7 +11,7 @@ use super::select::Row;
 /// The largest table; 4 bytes a cell.
 const CELLS_MAX: usize = 1 << 22;
 
-/// Whether the table of so many operations and lines is not too large.
+/// Whether the table of N operations and M lines is not too large.
 pub(super) fn fits_a_table(ops: &Range<usize>, lines: &Range<usize>) -> bool {
     (ops.len() + 1).saturating_mul(lines.len() + 1) <= CELLS_MAX
 }

@@ -10,7 +10,7 @@ const B: &str = "hist_data: 00000000bbbbbbbb\n";
 
 fn golden(name: &str, body: &str) -> Golden {
     let text = format!("#@ golden v1\n{body}");
-    Golden::parse(Utf8Path::new(name), text.as_bytes()).unwrap_or_else(|faults| panic!("{faults:?}"))
+    Golden::parse(Utf8Path::new(name), text.as_bytes()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 fn facts() -> Facts {

@@ -37,10 +37,10 @@ impl SourcesFile {
         let document = Document::parse(FILE, text).map_err(|error| vec![error])?;
         let mut reader = Reader::new();
         let file = SourcesFile::read(&mut reader, &document);
-        let faults = reader.into_errors();
+        let errors = reader.into_errors();
         match file {
-            Some(file) if faults.is_empty() => Ok(file),
-            _ => Err(faults),
+            Some(file) if errors.is_empty() => Ok(file),
+            _ => Err(errors),
         }
     }
 
@@ -60,7 +60,9 @@ impl SourcesFile {
                 let text = r.line(&node)?;
                 let version = major_minor(&text);
                 if version.is_none() {
-                    r.report(node.error(format!("`{text}` is no version")).with_help("write it as \"6.18\""));
+                    r.report(
+                        node.error(format!("`{text}` is not a version")).with_help("write it as \"6.18\""),
+                    );
                 }
                 version
             });

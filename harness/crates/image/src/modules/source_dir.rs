@@ -8,7 +8,7 @@ use crate::digest::{Digest, file_digest, text_digest};
 use crate::error::ImageError;
 use crate::store::make_dir;
 
-/// Endings of files that a build leaves behind: they are not source, and none of them counts.
+/// Endings of files of what a build makes: they are not source, and none of them counts.
 const PRODUCTS: [&str; 9] = [".o", ".ko", ".mod", ".mod.c", ".cmd", ".order", ".symvers", ".i", ".a"];
 /// How many files a directory of modules may have: more are a mistake, such as `/`.
 const FILES_MAX: usize = 5000;

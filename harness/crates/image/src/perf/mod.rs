@@ -84,7 +84,7 @@ impl PerfTarget {
     /// The machine that goldtrace runs on: the perf for it is that of x86-64 guests.
     ///
     /// # Errors
-    /// When that is no x86-64, or there is no compiler for it.
+    /// When that is not x86-64, or there is no compiler for it.
     pub(super) fn host() -> Result<PerfTarget, ImageError> {
         let Some(host) = Arch::host().filter(|host| host.name == "x86_64") else {
             return Err(ImageError::Host(format!(
@@ -167,7 +167,7 @@ impl PerfBuild<'_> {
     }
 
     /// Have perf's build look for what it can use. It looks for libtraceevent even when it must
-    /// do without, and only then a missing one is no error.
+    /// do without, and only then a missing one is not an error.
     fn look_for_features(&self) -> Result<Features, ImageError> {
         self.make("PERF-VERSION-FILE", Features { libtraceevent: false })?;
         let path = self.directory().join("FEATURE-DUMP");

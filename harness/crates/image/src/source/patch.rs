@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_part_for_a_folder() {
+    fn part_of_a_directory_is_taken() {
         let part = |name: &str| format!("--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-a\n+b\n");
         let text = ["kernel/a.c", "tools/perf/b.c", "tools/perfection.c"].map(part).concat();
         let patch = Patch { path: "p".into(), text };

@@ -14,7 +14,7 @@ pub enum Refusal {
         /// The guest.
         guest: String,
     },
-    /// A trial is no observation of the kernel that could be a golden.
+    /// A trial says nothing of the kernel that a golden could hold.
     #[error("on {guest}, {why}")]
     Unusable {
         /// The guest.

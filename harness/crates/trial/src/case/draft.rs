@@ -11,14 +11,14 @@ pub struct DraftModule {
     pub systems: Vec<String>,
 }
 
-/// The text of a case that loads the modules built from `folder`, captures what they define, and unloads
-/// them, on `guests`, or on all when the list is empty. `folder` is relative to the case's directory.
+/// The text of a case that loads the modules built from `directory`, captures what they define, and unloads
+/// them, on `guests`, or on all when the list is empty. `directory` is relative to the case's directory.
 ///
 /// The captures are the same on every run, whatever the modules do. Steps that make them trace something
 /// are for the author to add; a comment shows an example.
-pub fn draft(title: &str, guests: &[String], folder: &Utf8Path, modules: &[DraftModule]) -> String {
+pub fn draft(title: &str, guests: &[String], directory: &Utf8Path, modules: &[DraftModule]) -> String {
     let guests = if guests.is_empty() { String::new() } else { format!("guests: [{}]\n", guests.join(", ")) };
-    let mut text = format!("title: {title}\n{guests}modules:\n  - directory: {folder}\nsteps:\n");
+    let mut text = format!("title: {title}\n{guests}modules:\n  - directory: {directory}\nsteps:\n");
     for DraftModule { name, systems } in modules {
         if !systems.is_empty() {
             text += &format!(

@@ -16,7 +16,7 @@ pub struct ExpectedSplat {
     /// The function that the report's own line names: `RIP:`, `NIP`, `WARNING: ... at`. Only a panic has
     /// none.
     pub symbol: Option<String>,
-    /// The step in which it comes, as an index of the case's steps; any without it.
+    /// The step at which it comes, as an index of the steps; `None` for the last step that ran.
     pub step: Option<usize>,
     /// The kernels and guests that have the bug; all without it.
     pub condition: Option<Condition>,

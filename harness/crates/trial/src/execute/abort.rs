@@ -159,7 +159,7 @@ pub enum HarnessError {
         /// What is wrong with it.
         error: ModuleError,
     },
-    /// The console is not complete, so that nobody knows what the kernel printed last.
+    /// The console is not complete, and it is unknown what the kernel printed last.
     #[error(transparent)]
     Console(ConsoleError),
     /// What QEMU or the guest printed could not be read back.

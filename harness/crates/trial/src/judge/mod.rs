@@ -1,7 +1,7 @@
 //! From a transcript to an outcome.
 //!
 //! A pass takes all of it: every step done, a console without splats, a guest that powered off, and every capture as its
-//! golden says. What a case expects of a buggy kernel excuses itself alone: everything captured before and beside it is
+//! golden says. An expected splat accounts for itself alone: everything captured before and beside it is
 //! compared as ever. Nothing is read or written here, so that a verdict depends on its arguments alone.
 
 mod captures;
@@ -46,7 +46,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
     judged.failures.splice(0..0, kernel);
     let known = |expected: &&ExpectedSplat| ExpectedFailure::of_splat(expected);
     judged.present.splice(0..0, splats.seen.iter().map(known));
-    // Beside another splat nobody knows whether the expected one is gone or looks different.
+    // Beside another splat it is unknown whether the expected one is gone or looks different.
     if splats.unexpected.is_empty() {
         judged.gone.splice(0..0, splats.missing.iter().map(known));
     }

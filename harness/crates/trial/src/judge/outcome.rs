@@ -140,7 +140,7 @@ pub struct CaptureFailure {
     pub file: Utf8PathBuf,
 }
 
-/// Data that perf on the host reads otherwise than perf in the guest.
+/// Data that perf on the host and perf in the guest decode differently.
 #[derive(Debug, Clone)]
 pub struct DecodeFailure {
     /// The step that has decoded it.

@@ -22,7 +22,7 @@ use super::interrupt;
 /// Its standard input is a pipe that nothing is ever written to and whose other end only we have: it ends when we do,
 /// however that happens, and a process of the group that waits for that end then kills the group. It is there before
 /// the command is, so no moment is unguarded, and it covers the command's children too. `$1` is the command's standard
-/// input: a shell gives a background command /dev/null otherwise.
+/// input: without it a shell gives a background command /dev/null.
 const GUARD: &str = r#"
 exec 3<&0 0</dev/null
 { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &

@@ -60,10 +60,10 @@ struct Limits {
     output_limit: u32,
 }
 
-/// Read a case in `folder`: the case when it can be made out, the names of its captures, and all errors.
+/// Read a case in `directory`: the case when it can be made out, the names of its captures, and all errors.
 pub(super) fn read_case(
     id: &CaseId,
-    folder: &Utf8Path,
+    directory: &Utf8Path,
     file: &Utf8Path,
     document: &Document,
     guests: &[GuestName],
@@ -72,7 +72,7 @@ pub(super) fn read_case(
     let mut reader =
         CaseReader { golden_errors: Vec::new(), captures: BTreeSet::new(), perf: false, read_golden };
     let mut r = Reader::new();
-    let case = reader.case(&mut r, id, (folder, file), document.root(), guests);
+    let case = reader.case(&mut r, id, (directory, file), document.root(), guests);
     let mut errors = r.into_errors();
     errors.extend(reader.golden_errors);
     errors.extend(case.iter().flat_map(|case| names::errors(&case.steps)));
@@ -84,7 +84,7 @@ impl CaseReader<'_> {
         &mut self,
         r: &mut Reader,
         id: &CaseId,
-        (folder, file): (&Utf8Path, &Utf8Path),
+        (directory, file): (&Utf8Path, &Utf8Path),
         root: Node<'_>,
         known: &[GuestName],
     ) -> Option<Case> {
@@ -94,7 +94,7 @@ impl CaseReader<'_> {
         let guests = f.optional(r, "guests", |r, node| guests(r, node, known));
         let requires = f.optional(r, "requires", requires).map(Option::unwrap_or_default);
         self.perf = requires.as_ref().is_some_and(|requires| requires.perf);
-        let modules = f.optional(r, "modules", |r, node| ModuleSource::read_list(r, node, folder));
+        let modules = f.optional(r, "modules", |r, node| ModuleSource::read_list(r, node, directory));
         let cwd = f.optional(r, "cwd", Reader::line);
         let defaults = Limits { timeout: TIMEOUT, output_limit: OUTPUT_LIMIT };
         let limits = limits(r, &f, defaults);

@@ -10,7 +10,7 @@ use crate::case::model::Step;
 use crate::case::renamed;
 use crate::case::splat::ExpectedSplat;
 
-/// Keys of an entry that excused lines of a golden.
+/// Keys of an entry that named lines of a golden.
 const OF_A_CAPTURE: [&str; 3] = ["capture", "lines", "instead"];
 
 /// Read the list.
