@@ -96,7 +96,14 @@ fn text_without_samples_is_not_drawn() {
         "dump",
         &["in its 32 lines", "`perf report -D`", "4 entries have no times", "`perf script` prints"],
     );
-    refused("bad_dump", &["`perf report -D`", "have no times (line ", "`perf script` prints"]);
+    refused(
+        "bad_dump",
+        &[
+            "`perf report -D`",
+            "have no times (failed to read line 24 of the dispatch trace log",
+            "`perf script` prints",
+        ],
+    );
     refused("broken", &["failed to read capture `broken`: line 4 ", "processor_id: NUMBER", "unchanged"]);
     assert_refused(&project, &["dtl-plot", "other", "-o", "./other"], &["is the capture itself"]);
     assert_refused(&project, &["dtl-plot", "other", "-o", "a.svg", "--frequency", "0"], &["--frequency"]);
@@ -266,7 +273,11 @@ fn run_that_blesses_writes_a_missing_golden() {
     prepared();
     let project =
         TestProject::new("title: T\nguests: [ppc64le]\nsteps:\n  - run: uname -m\n    capture: out\n", &[]);
-    assert_refused(&project, &["run"], &["out.golden` cannot be read", "goldtrace run --bless"]);
+    assert_refused(
+        &project,
+        &["run"],
+        &["failed to read the golden `cases/t/out.golden`", "goldtrace run --bless"],
+    );
     let (status, text) = by_hand(&project, &["run", "--bless"]);
     assert_eq!(status, 0, "{text}");
     assert!(goldens(&project).ends_with("\nppc64le\n"));

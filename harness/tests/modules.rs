@@ -180,11 +180,16 @@ fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
         &["the module is for ELF machine 183, vermagic `8"],
     );
     project.write("cases/t/x.ko", b"no module");
-    assert_ends(&project, &["run", "--guest", "x86_64"], 2, &["x.ko", "cannot be loaded"]);
+    assert_ends(
+        &project,
+        &["run", "--guest", "x86_64"],
+        2,
+        &["failed to read module", "x.ko", "not an ELF file"],
+    );
 }
 
 #[test]
-fn faults_of_modules_in_files_are_told_with_their_places() {
+fn errors_of_modules_in_files_have_their_places() {
     let project = project();
     project.write("cases/left/Kbuild", b"");
     let case = CASE.replace("inspect: hello", "inspect: helo");
@@ -266,7 +271,7 @@ fn a_shell_has_the_modules_of_a_case() {
     assert!(text.contains("42 events: events/hello/hello_said/id"), "{text}");
     let (status, text) = shell("helo", "");
     assert_eq!(status, Some(2), "{text}");
-    assert!(text.contains("there is no case `helo`: did you mean `hello`?"), "{text}");
+    assert!(text.contains("unknown case `helo`\nhelp: did you mean `hello`?"), "{text}");
 }
 
 #[test]

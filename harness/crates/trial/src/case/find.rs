@@ -16,6 +16,8 @@ use super::read::read_case;
 
 /// The file in a case's directory that describes it.
 pub const FILE: &str = "case.yaml";
+/// A page for people, which may be in any directory above the cases.
+const README: &str = "README.md";
 /// The ending of goldens' names.
 pub const GOLDEN_EXTENSION: &str = "golden";
 
@@ -73,7 +75,7 @@ struct CaseDirectory {
     files: Vec<Utf8PathBuf>,
 }
 
-/// Collect directories with a case file, and with a module's source. Files elsewhere belong to no case.
+/// Collect directories with a case file, and with a module's source. Files elsewhere belong to no case, but for a README.
 fn walk(directory: &Utf8Path, project: &Project, found: &mut Found, errors: &mut Vec<Diagnostic>) {
     let entries = match directory.read_dir_utf8().and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(entries) => entries,
@@ -99,7 +101,8 @@ fn walk(directory: &Utf8Path, project: &Project, found: &mut Found, errors: &mut
     if files.iter().any(|file| file.file_name() == Some(FILE)) {
         found.cases.push(CaseDirectory { path: directory.to_owned(), files });
     } else {
-        errors.extend(files.iter().map(|file| {
+        let stray = files.iter().filter(|file| file.file_name() != Some(README));
+        errors.extend(stray.map(|file| {
             Diagnostic::whole_file(project.shown(file), "this file belongs to no case")
                 .with_help(format!("put it beside a {FILE}, or remove it"))
         }));
@@ -238,7 +241,12 @@ mod tests {
     #[test]
     fn files_that_belong_to_no_case_are_errors() {
         check(
-            &[("cases/a/two.golden", GOLDEN), ("cases/a/notes.txt", ""), ("cases/b/one.golden", GOLDEN)],
+            &[
+                ("cases/README.md", ""),
+                ("cases/a/two.golden", GOLDEN),
+                ("cases/a/notes.txt", ""),
+                ("cases/b/one.golden", GOLDEN),
+            ],
             &expect![[r#"
                 cases/b/one.golden:1:1: this file belongs to no case (put it beside a case.yaml, or remove it)
                 cases/a/notes.txt:1:1: this file is not the golden of a capture of the case (rename it to CAPTURE.golden, or remove it)
