@@ -36,13 +36,9 @@ const KNOWN_BY: [(&str, &[&str]); 2] = [("serde_yaml", &["yaml"]), ("clap", &["g
 const PRINTS: [&str; 2] = ["goldtrace", "goldtrace_ci"];
 
 /// Cycles that are still there. Each is to be opened and then removed from this table.
-const KNOWN_CYCLES: [(&str, &str); 6] = [
+const KNOWN_CYCLES: [(&str, &str); 2] = [
     ("formats", "event_format format hist hist_debug perf_dump perf_script plain symbol token trace"),
     ("golden", "matching: align coarse compare matcher rules table"),
-    ("image", "context debian source"),
-    ("image", "debian: resolve sources_file"),
-    ("image", "store toolchain"),
-    ("vm", "qemu: console machine port"),
 ];
 
 /// Names that two public types still share. Each is to be renamed and then removed from this table.

@@ -1,10 +1,10 @@
 //! The programs that kernels, modules and perf are built with, and the compiler cache.
 
+use camino::Utf8Path;
 use vm::process;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::error::ImageError;
-use crate::store::{BuildDir, Store};
 
 /// Programs that builds need, each with the Debian package that has it. The host's own compiler is
 /// among them; those for other machines follow from the guests' files.
@@ -114,13 +114,13 @@ pub(crate) fn make_words(arch: &str, cross: &str) -> Vec<String> {
     vec![format!("ARCH={arch}"), format!("CROSS_COMPILE={cross}"), format!("CC=ccache {cross}gcc")]
 }
 
-/// `command`, a make, with the environment of every build. The objects of earlier builds with the
-/// same compiler, flags and text are taken from ccache: a patched source costs the files that the
-/// patch touches.
-pub(crate) fn with_cache<'c>(command: Cmd<'c>, store: &Store, build_dir: &BuildDir<'_>) -> Cmd<'c> {
+/// `command`, a make below the directory `scratch`, with the environment of every build. The objects of
+/// earlier builds with the same compiler, flags and text are taken from ccache, which keeps them below
+/// `cache`: a patched source costs the files that the patch touches.
+pub(crate) fn with_cache<'c>(command: Cmd<'c>, cache: &Utf8Path, scratch: &Utf8Path) -> Cmd<'c> {
     command
-        .env("CCACHE_DIR", store.root().join("ccache"))
-        .env("CCACHE_BASEDIR", &build_dir.scratch)
+        .env("CCACHE_DIR", cache.join("ccache"))
+        .env("CCACHE_BASEDIR", scratch)
         .env("CCACHE_NOHASHDIR", "1")
         .env("CCACHE_MAXSIZE", "2G")
         .env("LC_ALL", "C")

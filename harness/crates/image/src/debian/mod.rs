@@ -11,6 +11,7 @@ mod resolve;
 mod sources_file;
 #[cfg(test)]
 mod testing;
+mod version;
 
 pub(crate) use package::Package;
 pub use resolve::{Refresh, Sources};

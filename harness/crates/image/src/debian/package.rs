@@ -7,9 +7,9 @@ use camino::Utf8PathBuf;
 use super::apt::Apt;
 use super::candidate::Candidate;
 use super::mirror::Mirror;
-use crate::context::BuildContext;
 use crate::error::ImageError;
-use crate::store::Recipe;
+use crate::progress::ProgressSink;
+use crate::store::{Recipe, Store};
 
 /// A package that is downloaded when something is made of it, and not before.
 #[derive(Debug, Clone, Copy)]
@@ -43,14 +43,14 @@ impl Package<'_> {
     ///
     /// # Errors
     /// When it is not in the cache and cannot be downloaded.
-    pub(crate) fn file(&self, context: &BuildContext<'_>) -> Result<Utf8PathBuf, ImageError> {
+    pub(crate) fn file(&self, store: &Store, progress: &dyn ProgressSink) -> Result<Utf8PathBuf, ImageError> {
         let Candidate { package, arch, version, sha256, .. } = self.candidate;
         let recipe = Recipe::new("package", &format!("{package}-{arch}"))
             .with("version", version)
             .with("sha256", sha256);
-        let product = context.product(&recipe, |build_dir| {
+        let product = store.product(&recipe, progress, |build_dir| {
             let mirror = Mirror::of_host()?;
-            let apt = Apt::open(context.store, &mirror, self.suite, self.archs, context.progress)?;
+            let apt = Apt::open(store, &mirror, self.suite, self.archs, progress)?;
             if apt.candidate(package, arch).map(|now| now.version).ok().as_ref() != Some(version) {
                 apt.update()?;
             }

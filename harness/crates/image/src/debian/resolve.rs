@@ -10,6 +10,7 @@ use super::apt::{Apt, INDEX_LABEL};
 use super::candidate::Candidate;
 use super::mirror::Mirror;
 use super::sources_file::{FILE, SourcesFile};
+use super::version::major_minor;
 use crate::digest::text_digest;
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
@@ -196,12 +197,6 @@ fn newest_source(depends: &str, meta: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// `7.2.13-1` as (7, 2).
-pub(super) fn major_minor(version: &str) -> Option<(u32, u32)> {
-    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Heard, Repository};
@@ -285,12 +280,5 @@ mod tests {
             error.to_string(),
             "no suite of images/sources.yaml has a usable kernel: test: kernel 7.2.13-1 is older than 7.3"
         );
-    }
-
-    #[test]
-    fn major_and_minor_are_read_from_versions() {
-        assert_eq!(major_minor("7.2.13-1"), Some((7, 2)));
-        assert_eq!(major_minor("6.18~rc1"), Some((6, 18)));
-        assert_eq!(major_minor("7"), None);
     }
 }

@@ -6,7 +6,7 @@ use diagnostic::Diagnostic;
 use guest::Project;
 use yaml::{Document, Reader};
 
-use super::resolve::major_minor;
+use super::version::major_minor;
 
 /// The file, relative to the project.
 pub(super) const FILE: &str = "images/sources.yaml";

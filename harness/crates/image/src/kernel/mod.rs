@@ -108,7 +108,7 @@ pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKe
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
     let product = context.product(&recipe, |build_dir| {
         toolchain::require_all(&guest.kernel.cross)?;
-        let archive = SourceArchive::open(context, build_dir)?;
+        let archive = SourceArchive::open(&source, context.store, build_dir)?;
         let tree = archive.unpack()?;
         archive.remove()?;
         patches.apply(build_dir, &source, &tree)?;
@@ -180,7 +180,7 @@ impl KernelBuild<'_> {
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
         let (tree, words, sh) = (&self.tree, &self.words, &self.build_dir.sh);
         let command = cmd!(sh, "make -C {tree} {words...} {more...}");
-        let command = toolchain::with_cache(command, self.context.store, self.build_dir);
+        let command = toolchain::with_cache(command, self.context.store.root(), &self.build_dir.scratch);
         self.build_dir.compile(command, TIMEOUT)
     }
 

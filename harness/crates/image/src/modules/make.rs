@@ -126,7 +126,8 @@ impl Tree<'_> {
         let (words, at) = (self.build.words(), format!("M={}", self.at));
         let (sh, tree) = (&self.build_dir.sh, self.tree);
         let command = cmd!(sh, "make -C {tree} {words...} {at} {more...}");
-        let command = toolchain::with_cache(command, self.build.context.store, self.build_dir);
+        let command =
+            toolchain::with_cache(command, self.build.context.store.root(), &self.build_dir.scratch);
         self.build_dir.compile(command, TIMEOUT)
     }
 }

@@ -20,7 +20,8 @@ pub(super) fn source_dir(context: &BuildContext<'_>, path: &Utf8Path) -> Result<
         .with("source", context.kernel_source().sha256())
         .with("path", path.as_str());
     let product = context.product(&recipe, |build_dir| {
-        let unpacked = SourceArchive::open(context, build_dir)?.unpack_only(&[path.as_str()]);
+        let unpacked = SourceArchive::open(&context.kernel_source(), context.store, build_dir)?
+            .unpack_only(&[path.as_str()]);
         let tree = match unpacked {
             // tar(1) fails when the archive has no such member.
             Err(ImageError::Command(LoggedError::Failed { tail, .. }))

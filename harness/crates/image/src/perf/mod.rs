@@ -160,7 +160,7 @@ impl PerfBuild<'_> {
         let (sysroot, sh) = (self.sysroot(), &self.build_dir.sh);
         make_dir(&sysroot)?;
         for package in libraries {
-            let file = package.file(self.context)?;
+            let file = package.file(self.context.store, self.context.progress)?;
             self.build_dir.run(cmd!(sh, "dpkg-deb -x {file} {sysroot}"), TIMEOUT)?;
         }
         Ok(())
@@ -192,7 +192,7 @@ impl PerfBuild<'_> {
         let command = cmd!(sh, "make -C {directory} -f Makefile.perf {jobs} {words...} {file}")
             .env("PKG_CONFIG_LIBDIR", sysroot.join("usr/lib").join(&self.target.multiarch).join("pkgconfig"))
             .env("PKG_CONFIG_SYSROOT_DIR", &sysroot);
-        let command = toolchain::with_cache(command, self.context.store, self.build_dir);
+        let command = toolchain::with_cache(command, self.context.store.root(), &self.build_dir.scratch);
         self.build_dir.compile(command, TIMEOUT)
     }
 

@@ -44,7 +44,7 @@ impl PerfSource {
             .with("layout", "1");
         let product = context.product(&recipe, |build_dir| {
             let BuildDir { out, sh, .. } = build_dir;
-            let archive = SourceArchive::open(context, build_dir)?;
+            let archive = SourceArchive::open(&package, context.store, build_dir)?;
             let tree = archive.unpack_only(&[PerfManifest::FILE])?;
             let list = tree.join(PerfManifest::FILE);
             let text = fs::read_to_string(&list).map_err(|e| ImageError::file("read", &list, e))?;

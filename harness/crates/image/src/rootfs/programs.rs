@@ -25,7 +25,7 @@ pub(crate) fn busybox(context: &BuildContext<'_>, guest: &Guest) -> Result<Produ
     let recipe = Recipe::new("busybox", guest.arch.name).with("package", package.sha256());
     context.product(&recipe, |build_dir| {
         let BuildDir { out, scratch, sh, .. } = build_dir;
-        let file = package.file(context)?;
+        let file = package.file(context.store, context.progress)?;
         build_dir.run(cmd!(sh, "dpkg-deb -x {file} {scratch}"), TIMEOUT)?;
         // Debian's merged /usr: older packages have it in /bin.
         let found =

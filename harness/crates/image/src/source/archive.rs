@@ -6,9 +6,9 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use xshell::cmd;
 
-use crate::context::BuildContext;
+use crate::debian::Package;
 use crate::error::ImageError;
-use crate::store::{BuildDir, make_dir};
+use crate::store::{BuildDir, Store, make_dir};
 
 /// The packed source in the build_dir's scratch directory. All that it holds is below one directory.
 pub(crate) struct SourceArchive<'w> {
@@ -24,11 +24,12 @@ impl<'w> SourceArchive<'w> {
     /// # Errors
     /// When the package cannot be had, or holds no kernel source.
     pub(crate) fn open(
-        context: &BuildContext<'_>,
+        source: &Package<'_>,
+        store: &Store,
         build_dir: &'w BuildDir<'w>,
     ) -> Result<SourceArchive<'w>, ImageError> {
         let BuildDir { scratch, label, progress, sh, .. } = build_dir;
-        let deb = context.kernel_source().file(context)?;
+        let deb = source.file(store, *progress)?;
         progress.line(label, "unpacking the source");
         build_dir.run(cmd!(sh, "dpkg-deb -x {deb} {scratch}/deb"), TIMEOUT)?;
         let directory = scratch.join("deb/usr/src");

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use camino::{Utf8Path, Utf8PathBuf};
 
-use super::machine::MachineEvent;
+use super::event::MachineEvent;
 use crate::process::tail_of_file;
 use crate::{Splat, SplatScanner};
 

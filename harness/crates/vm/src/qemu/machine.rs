@@ -12,27 +12,11 @@ use tempfile::TempDir;
 
 use super::console::{ConsoleError, ConsoleLog, text_of};
 use super::control::GuestControl;
+use super::event::MachineEvent;
 use super::port::AgentPort;
 use super::stop::StopReason;
 use crate::process::{ProcessGroup, interrupt};
 use crate::{Frame, Splat};
-
-/// What happens to a machine.
-#[derive(Debug)]
-pub enum MachineEvent {
-    /// The agent sent a frame.
-    Frame(Frame),
-    /// QEMU's monitor sent its first byte ([`Mode::Stopped`](super::Mode::Stopped) only).
-    MonitorGreeted,
-    /// The agent's port closed; with the reason when it was not an ordinary end.
-    PortClosed(Option<String>),
-    /// The kernel printed a splat, or panicked on one: see [`Machine::splats`].
-    Splat,
-    /// The console ended.
-    ConsoleClosed,
-    /// QEMU exited.
-    Exited(ExitStatus),
-}
 
 /// How many events wait to be taken. A frame has at most 1 MiB; while none is taken, the agent waits.
 pub(super) const EVENTS_MAX: usize = 16;

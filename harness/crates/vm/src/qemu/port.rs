@@ -13,7 +13,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::TempDir;
 
 use super::argv::Mode;
-use super::machine::MachineEvent;
+use super::event::MachineEvent;
 use crate::Frame;
 
 /// How long a request may wait until the guest takes it.

@@ -81,9 +81,10 @@ impl fmt::Display for StepEnd {
             StepEnd::Signalled(signal) => write!(f, "killed by signal {signal}"),
             StepEnd::TimedOut => write!(f, "timed out and was killed"),
             StepEnd::Flooded => write!(f, "printed more than its output limit and was killed"),
-            StepEnd::Errno(errno) => {
-                write!(f, "{}", io::Error::from_raw_os_error(i32::try_from(*errno).unwrap_or(0)))
-            }
+            StepEnd::Errno(errno) => match i32::try_from(*errno) {
+                Ok(errno) => write!(f, "{}", io::Error::from_raw_os_error(errno)),
+                Err(_) => write!(f, "unknown errno {errno}"),
+            },
         }
     }
 }
@@ -127,6 +128,7 @@ mod tests {
             (StepEnd::TimedOut, "timed out and was killed"),
             (StepEnd::Flooded, "printed more than its output limit and was killed"),
             (StepEnd::Errno(2), "No such file or directory (os error 2)"),
+            (StepEnd::Errno(u32::MAX), "unknown errno 4294967295"),
         ];
         for (end, expected) in words {
             assert_eq!(end.to_string(), expected);
