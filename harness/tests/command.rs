@@ -104,7 +104,10 @@ fn text_without_samples_is_not_drawn() {
             "`perf script` prints",
         ],
     );
-    refused("broken", &["failed to read capture `broken`: line 4 ", "processor_id: NUMBER", "unchanged"]);
+    refused(
+        "broken",
+        &["failed to read capture `broken`: failed to read line 4 ", "processor_id: NUMBER", "unchanged"],
+    );
     assert_refused(&project, &["dtl-plot", "other", "-o", "./other"], &["is the capture itself"]);
     assert_refused(&project, &["dtl-plot", "other", "-o", "a.svg", "--frequency", "0"], &["--frequency"]);
     assert!(!project.root.join("a.svg").exists());
