@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use formats::Format;
-use golden::{Bindings, Comparison, Edit, Facts, Golden, Hole, Node, NodeKind, Pattern, Seen, compare};
+use golden::{Bindings, Comparison, Edit, Facts, Golden, Hole, Passage, PassageKind, Pattern, Seen, compare};
 use guest::Project;
 use guest::{self, Guest, GuestName};
 use support::prepared;
@@ -56,14 +56,14 @@ struct Loose {
 fn loose(golden: &Golden, edits: &[Edit]) -> Loose {
     let mut loose = Loose { free: BTreeSet::new(), repeated: BTreeSet::new() };
     let (mut optional, mut repeated) = (BTreeSet::new(), BTreeSet::new());
-    fn collect(nodes: &[Node], optional: &mut BTreeSet<usize>, repeated: &mut BTreeSet<usize>) {
-        for node in nodes {
-            match &node.kind {
-                NodeKind::Optional { .. } => {
-                    optional.insert(node.end);
+    fn collect(passages: &[Passage], optional: &mut BTreeSet<usize>, repeated: &mut BTreeSet<usize>) {
+        for passage in passages {
+            match &passage.kind {
+                PassageKind::Optional { .. } => {
+                    optional.insert(passage.end);
                 }
-                NodeKind::Repeat { .. } => repeated.extend(node.line..=node.end),
-                NodeKind::If { then, otherwise, .. } => {
+                PassageKind::Repeat { .. } => repeated.extend(passage.line..=passage.end),
+                PassageKind::If { then, otherwise, .. } => {
                     collect(then, optional, repeated);
                     collect(otherwise.as_deref().unwrap_or_default(), optional, repeated);
                 }
@@ -71,7 +71,7 @@ fn loose(golden: &Golden, edits: &[Edit]) -> Loose {
             }
         }
     }
-    collect(&golden.nodes, &mut optional, &mut repeated);
+    collect(&golden.passages, &mut optional, &mut repeated);
     // `{{..}}` lets everything through; tests/lint.rs has the reason.
     let is_open = |pattern: &Pattern| pattern.holes().any(|hole| *hole == Hole::Rest);
     optional

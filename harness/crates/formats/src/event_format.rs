@@ -4,7 +4,7 @@
 //! (kernel/trace/trace_output.c, `register_trace_event`, Linux 7.2). Offsets and sizes are the record's
 //! layout, which is part of what is tested.
 
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::{Token, TokenKind, number};
 
 pub(super) const FORMAT: FormatRow = FormatRow {

@@ -4,26 +4,8 @@
 //! line in the table below, and a transcript in `testdata/`. The compiler refuses a row that leaves a
 //! field out; the tests refuse a name or a file that two rows claim, and a format without a transcript.
 
-use super::{Token, Violation};
-
-/// Adds the tokens of a line (without its line end), in order.
-type Tokeniser = fn(&[u8], &mut Vec<Token>);
-/// The rules that hold in every capture, whatever the golden says, and that these lines break.
-type Rules = fn(&[&[u8]]) -> Vec<Violation>;
-
-/// What a format is, in the file of its own.
-pub(crate) struct FormatRow {
-    /// The name that case files use, and the extension of its transcripts.
-    pub(crate) name: &'static str,
-    /// The tracefs files that have this format when a case says nothing, by the last part of their path.
-    pub(crate) files: &'static [&'static str],
-    /// `None` where nothing varies.
-    pub(crate) tokens: Option<Tokeniser>,
-    /// `None` where there are none.
-    pub(crate) violations: Option<Rules>,
-    /// Whether a number that is a token is what the test is about. If not, a new golden gets a hole for it.
-    pub(crate) numbers_are_significant: bool,
-}
+use super::row::FormatRow;
+use super::{Piece, Token, Violation};
 
 macro_rules! table {
     ($($(#[doc = $doc:literal])+ $variant:ident => $row:path;)+) => {
@@ -97,6 +79,24 @@ impl Format {
         }
     }
 
+    /// All of a line, in order: the pieces' texts one after the other are the line.
+    pub fn pieces(self, line: &[u8]) -> Vec<Piece> {
+        let tokens = self.tokens(line);
+        let mut pieces = Vec::with_capacity(2 * tokens.len() + 1);
+        let mut at = 0;
+        for token in tokens {
+            if at < token.start {
+                pieces.push(Piece::Literal(at..token.start));
+            }
+            at = token.end;
+            pieces.push(Piece::Token(token));
+        }
+        if at < line.len() {
+            pieces.push(Piece::Literal(at..line.len()));
+        }
+        pieces
+    }
+
     /// The format's rules that `lines` break.
     pub fn violations(self, lines: &[&[u8]]) -> Vec<Violation> {
         self.row().violations.map_or_else(Vec::new, |violations| violations(lines))
@@ -119,6 +119,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::TokenKind;
 
     #[test]
     fn format_has_a_name_and_files_of_its_own() {
@@ -145,5 +146,14 @@ mod tests {
         assert_eq!(Format::of_file("instances/foo/trace"), Format::Trace);
         assert_eq!(Format::of_file("events/sched/sched_waking/format"), Format::EventFormat);
         assert_eq!(Format::of_file("synthetic_events"), Format::Plain);
+    }
+
+    #[test]
+    fn literal_text_is_between_tokens() {
+        let line = b"hist_data: 000000009536f554";
+        let token = Token::new(11..27, TokenKind::Ptr);
+        assert_eq!(Format::HistDebug.pieces(line), [Piece::Literal(0..11), Piece::Token(token)]);
+        assert_eq!(Format::Plain.pieces(b"ab"), [Piece::Literal(0..2)]);
+        assert_eq!(Format::Plain.pieces(b""), []);
     }
 }

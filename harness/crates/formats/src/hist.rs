@@ -5,7 +5,7 @@
 //! `hist_trigger_entry_print` and `hist_trigger_show`, Linux 7.2). A file may hold several
 //! histograms, each with its own totals.
 
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::{Token, TokenKind, Violation, number};
 
 pub(super) const FORMAT: FormatRow = FormatRow {

@@ -5,7 +5,7 @@
 //! after `hist_data: `, and that of a variable's histogram after `var.hist_data: `. `%p` hashes an
 //! address to 32 bits and prints 16 hexadecimal digits; before the hash key is there, a fixed text.
 
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::{Token, TokenKind, Violation, number};
 
 pub(super) const FORMAT: FormatRow = FormatRow {

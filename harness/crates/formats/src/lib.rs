@@ -19,6 +19,7 @@ mod hist_debug;
 mod perf_dump;
 mod perf_script;
 mod plain;
+mod row;
 mod sample_head;
 mod symbol;
 mod token;

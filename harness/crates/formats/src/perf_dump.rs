@@ -13,7 +13,7 @@
 use super::cursor::{Cursor, colons, integer};
 use super::dispatch_log::whole;
 use super::dump_line::{BOOT, DumpRecord, EntryLine, hex};
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::{Token, TokenKind};
 
 pub(super) const FORMAT: FormatRow = FormatRow {

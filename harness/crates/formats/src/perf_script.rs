@@ -15,7 +15,7 @@ use memchr::memmem::Finder;
 
 use super::clock::Clocks;
 use super::cursor::{Cursor, is_hex, run_start};
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::sample_head::{DISPATCH, SampleHead, space_before};
 use super::symbol::{self, ADDRESS, Offset};
 use super::units::Timestamp;

@@ -1,6 +1,6 @@
 //! Formats in which nothing varies: plain text, and an event's `trigger` file.
 
-use super::format::FormatRow;
+use super::row::FormatRow;
 
 pub(super) const FORMAT: FormatRow =
     FormatRow { name: "plain", files: &[], tokens: None, violations: None, numbers_are_significant: true };

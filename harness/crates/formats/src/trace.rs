@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::clock::Clocks;
 use super::cursor::Cursor;
-use super::format::FormatRow;
+use super::row::FormatRow;
 use super::symbol::{self, Offset};
 use super::units::Timestamp;
 use super::{Token, TokenKind, Violation, number};

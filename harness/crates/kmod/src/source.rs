@@ -16,9 +16,9 @@ const EVENTS: &[u8] = b"_ftrace_events";
 /// What of the module's events the text does not define, and the events that only the text has. Each
 /// message begins with the name of the event, or of its call where only the text has it.
 pub fn missing_definitions(preprocessed: &[u8], module: &Module) -> Vec<String> {
-    let tokens = tokens(preprocessed);
-    let calls: BTreeSet<&[u8]> = (0..tokens.len()).filter_map(|at| call(&tokens[at..])).collect();
-    let defined: BTreeSet<&[u8]> = (0..tokens.len()).filter_map(|at| definition(&tokens[at..])).collect();
+    let lexemes = lexemes(preprocessed);
+    let calls: BTreeSet<&[u8]> = (0..lexemes.len()).filter_map(|at| call(&lexemes[at..])).collect();
+    let defined: BTreeSet<&[u8]> = (0..lexemes.len()).filter_map(|at| definition(&lexemes[at..])).collect();
     let mut found = Vec::new();
     for event in module.events() {
         if !calls.contains(event.call.as_bytes()) {
@@ -52,49 +52,49 @@ fn parts(event: &Event) -> impl Iterator<Item = (&'static str, &str)> {
 }
 
 /// The call `event_x` where `"_ftrace_events"))) *__event_x = &event_x` follows; `None` at a declaration.
-fn call<'t>(tokens: &[Token<'t>]) -> Option<&'t [u8]> {
-    let rest = tokens.strip_prefix(&[Token::Text(EVENTS)])?;
-    let rest = &rest[..rest.iter().position(|token| *token == Token::Mark(b';'))?];
-    let address = rest.iter().position(|token| *token == Token::Mark(b'&'))?;
+fn call<'t>(lexemes: &[Lexeme<'t>]) -> Option<&'t [u8]> {
+    let rest = lexemes.strip_prefix(&[Lexeme::Text(EVENTS)])?;
+    let rest = &rest[..rest.iter().position(|lexeme| *lexeme == Lexeme::Mark(b';'))?];
+    let address = rest.iter().position(|lexeme| *lexeme == Lexeme::Mark(b'&'))?;
     rest.get(address + 1)?.word()
 }
 
 /// The name that is defined here: `NAME [ATTRIBUTES] =`, or `NAME(...) [ATTRIBUTES] {`.
-fn definition<'t>(tokens: &[Token<'t>]) -> Option<&'t [u8]> {
-    let name = tokens.first()?.word()?;
-    let mut rest = &tokens[1..];
-    let is_function = rest.first() == Some(&Token::Mark(b'('));
+fn definition<'t>(lexemes: &[Lexeme<'t>]) -> Option<&'t [u8]> {
+    let name = lexemes.first()?.word()?;
+    let mut rest = &lexemes[1..];
+    let is_function = rest.first() == Some(&Lexeme::Mark(b'('));
     if is_function {
         rest = after_brackets(rest)?;
     }
-    while rest.first() == Some(&Token::Word(b"__attribute__")) {
+    while rest.first() == Some(&Lexeme::Word(b"__attribute__")) {
         rest = after_brackets(&rest[1..])?;
     }
     let opens = if is_function { b'{' } else { b'=' };
-    let is_comparison = rest.get(1) == Some(&Token::Mark(b'='));
-    (rest.first() == Some(&Token::Mark(opens)) && !is_comparison).then_some(name)
+    let is_comparison = rest.get(1) == Some(&Lexeme::Mark(b'='));
+    (rest.first() == Some(&Lexeme::Mark(opens)) && !is_comparison).then_some(name)
 }
 
 /// What follows the bracket that closes the first one.
-fn after_brackets<'s, 't>(tokens: &'s [Token<'t>]) -> Option<&'s [Token<'t>]> {
+fn after_brackets<'s, 't>(lexemes: &'s [Lexeme<'t>]) -> Option<&'s [Lexeme<'t>]> {
     let mut open = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
-        match token {
-            Token::Mark(b'(') => open += 1,
-            Token::Mark(b')') => open = open.checked_sub(1)?,
+    for (at, lexeme) in lexemes.iter().enumerate() {
+        match lexeme {
+            Lexeme::Mark(b'(') => open += 1,
+            Lexeme::Mark(b')') => open = open.checked_sub(1)?,
             // A list of parameters or attributes has neither: stop early in broken text.
-            Token::Mark(b'{' | b'}' | b';') => return None,
+            Lexeme::Mark(b'{' | b'}' | b';') => return None,
             _ => {}
         }
         if open == 0 {
-            return Some(&tokens[at + 1..]);
+            return Some(&lexemes[at + 1..]);
         }
     }
     None
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'t> {
+enum Lexeme<'t> {
     /// An identifier, a keyword or a part of a number.
     Word(&'t [u8]),
     /// What is between the quotes of a string or a character, with its escapes.
@@ -102,17 +102,17 @@ enum Token<'t> {
     Mark(u8),
 }
 
-impl<'t> Token<'t> {
+impl<'t> Lexeme<'t> {
     fn word(self) -> Option<&'t [u8]> {
         match self {
-            Token::Word(word) => Some(word),
+            Lexeme::Word(word) => Some(word),
             _ => None,
         }
     }
 }
 
 /// The words of preprocessed C, without line markers: comments are gone in it.
-fn tokens(text: &[u8]) -> Vec<Token<'_>> {
+fn lexemes(text: &[u8]) -> Vec<Lexeme<'_>> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'$';
     let mut found = Vec::new();
     let (mut at, mut line_start) = (0, true);
@@ -122,17 +122,17 @@ fn tokens(text: &[u8]) -> Vec<Token<'_>> {
             b'#' if line_start => memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
             b'"' | b'\'' => {
                 let end = quote_end(rest, byte);
-                found.push(Token::Text(&rest[..end]));
+                found.push(Lexeme::Text(&rest[..end]));
                 (end + 1).min(rest.len())
             }
             _ if is_word(&byte) => {
                 let length = rest.iter().take_while(|byte| is_word(byte)).count();
-                found.push(Token::Word(&text[at..=at + length]));
+                found.push(Lexeme::Word(&text[at..=at + length]));
                 length
             }
             _ if byte.is_ascii_whitespace() => 0,
             _ => {
-                found.push(Token::Mark(byte));
+                found.push(Lexeme::Mark(byte));
                 0
             }
         };
@@ -273,12 +273,12 @@ mod tests {
 
     #[test]
     fn strings_markers_and_bytes_are_not_words() {
-        use Token::{Mark, Text, Word};
+        use Lexeme::{Mark, Text, Word};
         let text = b"# 12 \"a;b\" 3\nf(\"a\\\"{\", '\\'');\n  #pragma {\n \xe9 y";
         let f = [Word(b"f"), Mark(b'('), Text(b"a\\\"{"), Mark(b','), Text(b"\\'"), Mark(b')'), Mark(b';')];
-        assert_eq!(tokens(text), [&f[..], &[Mark(0xe9), Word(b"y")]].concat());
+        assert_eq!(lexemes(text), [&f[..], &[Mark(0xe9), Word(b"y")]].concat());
         for open in ["\"", "\"a", "\"a\\", "'\\"] {
-            assert_eq!(tokens(open.as_bytes()).len(), 1, "{open}");
+            assert_eq!(lexemes(open.as_bytes()).len(), 1, "{open}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::case::Case;
 use diagnostic::{Diagnostic, Span};
-use golden::{Condition, Golden, Hole, Node, NodeKind, Relation};
+use golden::{Condition, Golden, Hole, Passage, PassageKind, Relation};
 use guest::Guest;
 
 /// What was found.
@@ -24,7 +24,7 @@ pub fn lint(cases: &[Case], guests: &[Guest]) -> Findings {
         findings.errors.extend(stale(case));
         let archs: Vec<&str> = guests.iter().filter(|g| case.runs_on(&g.name)).map(|g| g.arch.name).collect();
         for golden in goldens(case) {
-            unselected(golden, &golden.nodes, &archs, &mut findings.errors);
+            unselected(golden, &golden.passages, &archs, &mut findings.errors);
             for (line, pattern) in golden.patterns() {
                 for hole in pattern.holes().filter(|hole| matches!(hole, Hole::Rest | Hole::Regex(_))) {
                     let place = at_line(golden, line, "a wide hole");
@@ -75,20 +75,20 @@ fn at_line(golden: &Golden, line: usize, message: &str) -> Diagnostic {
 }
 
 /// Parts under conditions that hold on none of the case's guests, whatever their kernels.
-fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], errors: &mut Vec<Diagnostic>) {
-    for node in nodes {
-        match &node.kind {
-            NodeKind::If { condition, then, otherwise } => {
+fn unselected(golden: &Golden, passages: &[Passage], archs: &[&str], errors: &mut Vec<Diagnostic>) {
+    for passage in passages {
+        match &passage.kind {
+            PassageKind::If { condition, then, otherwise } => {
                 let verdicts: Vec<Option<bool>> = archs.iter().map(|arch| on_arch(condition, arch)).collect();
                 let help = format!("the case runs on {}", archs.join(", "));
                 if verdicts.iter().all(|verdict| *verdict == Some(false)) {
-                    let error = at_line(golden, node.line, "no guest of the case ever selects this part");
+                    let error = at_line(golden, passage.line, "no guest of the case ever selects this part");
                     errors.push(error.with_help(help.clone()));
                 }
                 if otherwise.is_some() && verdicts.iter().all(|verdict| *verdict == Some(true)) {
                     let error = at_line(
                         golden,
-                        node.line,
+                        passage.line,
                         "no guest of the case ever selects the `else` of this part",
                     );
                     errors.push(error.with_help(help));
@@ -110,17 +110,20 @@ fn unselected(golden: &Golden, nodes: &[Node], archs: &[&str], errors: &mut Vec<
                     unselected(golden, otherwise.as_deref().unwrap_or_default(), &no, errors);
                 }
             }
-            NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => {
+            PassageKind::Repeat { block, .. } | PassageKind::Unordered { block, .. } => {
                 unselected(golden, block, archs, errors);
             }
-            NodeKind::Xfail(xfail) => {
+            PassageKind::Xfail(xfail) => {
                 let holds = |arch: &&str| xfail.condition.as_ref().map(|c| on_arch(c, arch));
                 if archs.iter().all(|arch| holds(arch) == Some(Some(false))) {
-                    let error = at_line(golden, node.line, "no guest of the case ever has this known bug");
+                    let error = at_line(golden, passage.line, "no guest of the case ever has this known bug");
                     errors.push(error.with_help(format!("the case runs on {}", archs.join(", "))));
                 }
             }
-            NodeKind::Lines(_) | NodeKind::Optional { .. } | NodeKind::Any(_) | NodeKind::Absent(_) => {}
+            PassageKind::Lines(_)
+            | PassageKind::Optional { .. }
+            | PassageKind::Any(_)
+            | PassageKind::Absent(_) => {}
         }
     }
 }
@@ -160,7 +163,7 @@ mod tests {
         let golden =
             Golden::parse(Utf8Path::new("g"), format!("#@ golden v1\n{body}").as_bytes()).expect("valid");
         let mut errors = Vec::new();
-        unselected(&golden, &golden.nodes, archs, &mut errors);
+        unselected(&golden, &golden.passages, archs, &mut errors);
         errors.iter().map(|error| error.span.line).collect()
     }
 

@@ -8,7 +8,7 @@ use formats::Format;
 use super::Observed;
 use super::line::{New, new_line};
 use super::names::{GuestNames, Namer};
-use crate::{Edit, Golden, Node, NodeKind, Seen, compare, split_lines};
+use crate::{Edit, Golden, Passage, PassageKind, Seen, compare, split_lines};
 
 /// A golden seen from one guest.
 pub(super) struct View {
@@ -104,26 +104,26 @@ struct Blocks {
 impl Blocks {
     fn of(golden: &Golden) -> Blocks {
         let mut ranges = Vec::new();
-        Blocks::collect(&golden.nodes, &mut ranges);
+        Blocks::collect(&golden.passages, &mut ranges);
         Blocks { ranges }
     }
 
-    fn collect(nodes: &[Node], ranges: &mut Vec<(RangeInclusive<usize>, &'static str)>) {
-        for node in nodes {
-            let name = match &node.kind {
-                NodeKind::If { then, otherwise, .. } => {
+    fn collect(passages: &[Passage], ranges: &mut Vec<(RangeInclusive<usize>, &'static str)>) {
+        for passage in passages {
+            let name = match &passage.kind {
+                PassageKind::If { then, otherwise, .. } => {
                     Blocks::collect(then, ranges);
                     Blocks::collect(otherwise.as_deref().unwrap_or_default(), ranges);
                     continue;
                 }
-                NodeKind::Repeat { .. } => "a `repeat`",
-                NodeKind::Unordered { .. } => "an `unordered`",
-                NodeKind::Any(_) => "an `any`",
-                NodeKind::Optional { .. } => "an `optional`",
-                NodeKind::Xfail(_) => "an `xfail`",
-                NodeKind::Lines(_) | NodeKind::Absent(_) => continue,
+                PassageKind::Repeat { .. } => "a `repeat`",
+                PassageKind::Unordered { .. } => "an `unordered`",
+                PassageKind::Any(_) => "an `any`",
+                PassageKind::Optional { .. } => "an `optional`",
+                PassageKind::Xfail(_) => "an `xfail`",
+                PassageKind::Lines(_) | PassageKind::Absent(_) => continue,
             };
-            ranges.push((node.line..=node.end, name));
+            ranges.push((passage.line..=passage.end, name));
         }
     }
 

@@ -12,7 +12,7 @@ use super::header::Header;
 use super::hole::Namespace;
 use super::pattern::{Pattern, PatternBuilder, Segment};
 use super::text::Text;
-use super::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
+use super::tree::{Counts, Expression, Golden, Passage, PassageKind, Xfail};
 
 const DEPTH_MAX: usize = 20;
 /// The most lines that all counts of a golden may come to: matching keeps a state for each.
@@ -43,10 +43,10 @@ impl Golden {
             let help = Some("end the file with a newline");
             parser.error(at, last.len()..last.len(), "the last line has no newline", help);
         }
-        let nodes = parser.nodes();
+        let passages = parser.passages();
         match header {
             Some(header) if parser.errors.is_empty() => {
-                Ok(Golden { file: file.to_owned(), header, nodes, text })
+                Ok(Golden { file: file.to_owned(), header, passages, text })
             }
             _ => {
                 parser.errors.sort_by_key(|error| error.span);
@@ -60,14 +60,14 @@ impl Golden {
 struct Open {
     line: usize,
     kind: OpenKind,
-    nodes: Vec<Node>,
+    passages: Vec<Passage>,
 }
 
 enum OpenKind {
-    If { condition: Condition, then: Option<Vec<Node>> },
+    If { condition: Condition, then: Option<Vec<Passage>> },
     Repeat(Counts),
     Unordered(Option<Expression>),
-    Xfail { reason: String, condition: Option<Condition>, right: Option<Vec<Node>> },
+    Xfail { reason: String, condition: Option<Condition>, right: Option<Vec<Passage>> },
 }
 
 impl OpenKind {
@@ -94,7 +94,7 @@ struct Parser<'a> {
     names: BTreeMap<String, (Namespace, usize)>,
     builder: PatternBuilder,
     open: Vec<Open>,
-    top: Vec<Node>,
+    top: Vec<Passage>,
     /// The lines that the counts so far come to.
     counted: usize,
 }
@@ -132,14 +132,14 @@ impl Parser<'_> {
         }
     }
 
-    fn nodes(&mut self) -> Vec<Node> {
+    fn passages(&mut self) -> Vec<Passage> {
         let mut optional: Option<(usize, String)> = None;
         for (at, text) in self.text.numbered().skip(1) {
             if !text.starts_with(START) {
                 let Some(pattern) = self.pattern(at, text) else { continue };
                 match optional.take() {
                     Some((line, reason)) => {
-                        self.add(Node { line, end: at, kind: NodeKind::Optional { reason, pattern } });
+                        self.add(Passage { line, end: at, kind: PassageKind::Optional { reason, pattern } });
                     }
                     None => self.line(at, pattern),
                 }
@@ -171,21 +171,21 @@ impl Parser<'_> {
         std::mem::take(&mut self.top)
     }
 
-    fn siblings(&mut self) -> &mut Vec<Node> {
-        self.open.last_mut().map_or(&mut self.top, |open| &mut open.nodes)
+    fn siblings(&mut self) -> &mut Vec<Passage> {
+        self.open.last_mut().map_or(&mut self.top, |open| &mut open.passages)
     }
 
-    fn add(&mut self, node: Node) {
-        self.siblings().push(node);
+    fn add(&mut self, passage: Passage) {
+        self.siblings().push(passage);
     }
 
     fn line(&mut self, at: usize, pattern: Pattern) {
         match self.siblings().last_mut() {
-            Some(Node { end, kind: NodeKind::Lines(patterns), .. }) if *end + 1 == at => {
+            Some(Passage { end, kind: PassageKind::Lines(patterns), .. }) if *end + 1 == at => {
                 patterns.push(pattern);
                 *end = at;
             }
-            _ => self.add(Node { line: at, end: at, kind: NodeKind::Lines(vec![pattern]) }),
+            _ => self.add(Passage { line: at, end: at, kind: PassageKind::Lines(vec![pattern]) }),
         }
     }
 
@@ -221,23 +221,23 @@ impl Parser<'_> {
                 if !self.may_stand(at, "any") {
                     return;
                 }
-                if let Some(NodeKind::Any(_)) = self.siblings().last().map(|node| &node.kind) {
+                if let Some(PassageKind::Any(_)) = self.siblings().last().map(|passage| &passage.kind) {
                     let message = "two `any` in a row: ambiguous, nothing marks where the first one ends";
                     return self.whole_line(at, message, Some("write one `any` with the sum of both"));
                 }
                 self.count(at, counts, 1);
-                self.add(Node { line: at, end: at, kind: NodeKind::Any(counts) });
+                self.add(Passage { line: at, end: at, kind: PassageKind::Any(counts) });
             }
             Directive::Absent(expression) => {
                 if self.may_stand(at, "absent") {
-                    self.add(Node { line: at, end: at, kind: NodeKind::Absent(expression) });
+                    self.add(Passage { line: at, end: at, kind: PassageKind::Absent(expression) });
                 }
             }
             // One that may not stand here has been reported.
             Directive::Optional(_) => {}
             Directive::Else => match self.open.last_mut() {
-                Some(Open { kind: OpenKind::If { then: then @ None, .. }, nodes, .. }) => {
-                    *then = Some(std::mem::take(nodes));
+                Some(Open { kind: OpenKind::If { then: then @ None, .. }, passages, .. }) => {
+                    *then = Some(std::mem::take(passages));
                 }
                 Some(Open { kind: OpenKind::Xfail { .. }, .. }) => {
                     self.whole_line(at, "`else` without `if`", Some("did you mean `actual`?"));
@@ -245,8 +245,8 @@ impl Parser<'_> {
                 _ => self.whole_line(at, "`else` without `if`", None),
             },
             Directive::Actual => match self.open.last_mut() {
-                Some(Open { kind: OpenKind::Xfail { right: right @ None, .. }, nodes, .. }) => {
-                    *right = Some(std::mem::take(nodes));
+                Some(Open { kind: OpenKind::Xfail { right: right @ None, .. }, passages, .. }) => {
+                    *right = Some(std::mem::take(passages));
                 }
                 Some(Open { kind: OpenKind::If { .. }, .. }) => {
                     self.whole_line(at, "`actual` without `xfail`", Some("did you mean `else`?"));
@@ -263,40 +263,40 @@ impl Parser<'_> {
             let message = format!("blocks are nested deeper than {DEPTH_MAX}");
             return self.whole_line(at, &message, None);
         }
-        self.open.push(Open { line: at, kind, nodes: Vec::new() });
+        self.open.push(Open { line: at, kind, passages: Vec::new() });
     }
 
     fn close(&mut self, end: usize) {
-        let Some(Open { line, kind, nodes }) = self.open.pop() else {
+        let Some(Open { line, kind, passages }) = self.open.pop() else {
             return self.whole_line(end, "`end` without a block", None);
         };
-        if nodes.is_empty() && matches!(kind, OpenKind::Repeat(_) | OpenKind::Unordered(_)) {
+        if passages.is_empty() && matches!(kind, OpenKind::Repeat(_) | OpenKind::Unordered(_)) {
             self.whole_line(line, &format!("this `{}` holds no line", kind.name()), None);
         }
         let kind = match kind {
             OpenKind::If { condition, then: Some(then) } => {
-                NodeKind::If { condition, then, otherwise: Some(nodes) }
+                PassageKind::If { condition, then, otherwise: Some(passages) }
             }
             OpenKind::If { condition, then: None } => {
-                NodeKind::If { condition, then: nodes, otherwise: None }
+                PassageKind::If { condition, then: passages, otherwise: None }
             }
             OpenKind::Repeat(counts) => {
                 self.count(line, counts, end - line - 1);
-                NodeKind::Repeat { counts, block: nodes }
+                PassageKind::Repeat { counts, block: passages }
             }
-            OpenKind::Unordered(by) => NodeKind::Unordered { by, block: nodes },
+            OpenKind::Unordered(by) => PassageKind::Unordered { by, block: passages },
             OpenKind::Xfail { reason, condition, right: Some(right) } => {
-                let (right, actual) = (patterns(right), patterns(nodes));
+                let (right, actual) = (patterns(right), patterns(passages));
                 let xfail = Xfail { reason, condition, right, actual };
                 self.check_parts(line, &xfail);
-                NodeKind::Xfail(xfail)
+                PassageKind::Xfail(xfail)
             }
             OpenKind::Xfail { .. } => {
                 let help = "write `#@ actual`, and below it the lines that a kernel with the bug prints";
                 return self.whole_line(line, "this `xfail` has no `actual`", Some(help));
             }
         };
-        self.add(Node { line, end, kind });
+        self.add(Passage { line, end, kind });
     }
 
     /// The parts of an `xfail` must differ, and the actual one must say what the bug prints.
@@ -351,9 +351,11 @@ impl Parser<'_> {
 }
 
 /// The lines of a part of an `xfail`; what else it holds has been reported.
-fn patterns(nodes: Vec<Node>) -> Vec<Pattern> {
-    let lines = |node: Node| if let NodeKind::Lines(patterns) = node.kind { patterns } else { Vec::new() };
-    nodes.into_iter().flat_map(lines).collect()
+fn patterns(passages: Vec<Passage>) -> Vec<Pattern> {
+    let lines = |passage: Passage| {
+        if let PassageKind::Lines(patterns) = passage.kind { patterns } else { Vec::new() }
+    };
+    passages.into_iter().flat_map(lines).collect()
 }
 
 fn not_utf8(file: &Utf8Path, bytes: &[u8], valid: usize) -> Diagnostic {
@@ -542,6 +544,6 @@ mod tests {
     #[test]
     fn header_alone_is_a_golden() {
         let golden = Golden::parse(Utf8Path::new("g"), b"#@ golden v1\n").expect("valid");
-        assert!(golden.nodes.is_empty());
+        assert!(golden.passages.is_empty());
     }
 }

@@ -2,51 +2,51 @@
 
 use std::fmt;
 
-use super::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
+use super::tree::{Counts, Expression, Golden, Passage, PassageKind, Xfail};
 
 impl fmt::Display for Golden {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.header)?;
-        nodes(f, &self.nodes)
+        passages(f, &self.passages)
     }
 }
 
-fn nodes(f: &mut fmt::Formatter<'_>, all: &[Node]) -> fmt::Result {
-    all.iter().try_for_each(|node| write!(f, "{}", node.kind))
+fn passages(f: &mut fmt::Formatter<'_>, all: &[Passage]) -> fmt::Result {
+    all.iter().try_for_each(|passage| write!(f, "{}", passage.kind))
 }
 
-impl fmt::Display for NodeKind {
-    /// All lines of the part, each with its end.
+impl fmt::Display for PassageKind {
+    /// All lines of the passage, each with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NodeKind::Lines(patterns) => patterns.iter().try_for_each(|pattern| writeln!(f, "{pattern}")),
-            NodeKind::Optional { reason, pattern } => writeln!(f, "#@ optional \"{reason}\"\n{pattern}"),
-            NodeKind::If { condition, then, otherwise } => {
+            PassageKind::Lines(patterns) => patterns.iter().try_for_each(|pattern| writeln!(f, "{pattern}")),
+            PassageKind::Optional { reason, pattern } => writeln!(f, "#@ optional \"{reason}\"\n{pattern}"),
+            PassageKind::If { condition, then, otherwise } => {
                 writeln!(f, "#@ if {condition}")?;
-                nodes(f, then)?;
+                passages(f, then)?;
                 if let Some(otherwise) = otherwise {
                     writeln!(f, "#@ else")?;
-                    nodes(f, otherwise)?;
+                    passages(f, otherwise)?;
                 }
                 writeln!(f, "#@ end")
             }
-            NodeKind::Any(Counts { least: 0, most: None }) => writeln!(f, "#@ any"),
-            NodeKind::Any(counts) => writeln!(f, "#@ any {counts}"),
-            NodeKind::Repeat { counts, block } => {
+            PassageKind::Any(Counts { least: 0, most: None }) => writeln!(f, "#@ any"),
+            PassageKind::Any(counts) => writeln!(f, "#@ any {counts}"),
+            PassageKind::Repeat { counts, block } => {
                 writeln!(f, "#@ repeat {counts}")?;
-                nodes(f, block)?;
+                passages(f, block)?;
                 writeln!(f, "#@ end")
             }
-            NodeKind::Unordered { by, block } => {
+            PassageKind::Unordered { by, block } => {
                 match by {
                     Some(by) => writeln!(f, "#@ unordered by {by}")?,
                     None => writeln!(f, "#@ unordered")?,
                 }
-                nodes(f, block)?;
+                passages(f, block)?;
                 writeln!(f, "#@ end")
             }
-            NodeKind::Xfail(xfail) => write!(f, "{xfail}"),
-            NodeKind::Absent(expression) => writeln!(f, "#@ absent {expression}"),
+            PassageKind::Xfail(xfail) => write!(f, "{xfail}"),
+            PassageKind::Absent(expression) => writeln!(f, "#@ absent {expression}"),
         }
     }
 }
@@ -99,14 +99,14 @@ pub(crate) mod tests {
             .prop_map(|source| Expression { regex: Regex::new(&source).expect("valid"), source })
     }
 
-    fn line() -> impl Strategy<Value = NodeKind> {
+    fn line() -> impl Strategy<Value = PassageKind> {
         // One kind a name: names are made unlike by the kinds of their holes.
         pattern().prop_filter_map("names of one kind", |pattern| {
             let text = pattern.to_string();
             let whole = format!("#@ golden v1\n{text}\n");
             Golden::parse(Utf8Path::new("g"), whole.as_bytes())
                 .ok()
-                .map(|_| NodeKind::Lines(vec![anonymous(pattern)]))
+                .map(|_| PassageKind::Lines(vec![anonymous(pattern)]))
         })
     }
 
@@ -129,12 +129,12 @@ pub(crate) mod tests {
         builder.take()
     }
 
-    fn node(kind: NodeKind) -> Node {
-        Node { line: 0, end: 0, kind }
+    fn passage(kind: PassageKind) -> Passage {
+        Passage { line: 0, end: 0, kind }
     }
 
-    fn lines(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Node>> {
-        prop::collection::vec(line().prop_map(node), range)
+    fn lines(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Passage>> {
+        prop::collection::vec(line().prop_map(passage), range)
     }
 
     fn counts() -> impl Strategy<Value = Counts> {
@@ -142,10 +142,10 @@ pub(crate) mod tests {
             .prop_map(|(least, more)| Counts { least, most: more.map(|more| (least + more).max(1)) })
     }
 
-    fn xfail() -> impl Strategy<Value = NodeKind> {
+    fn xfail() -> impl Strategy<Value = PassageKind> {
         let part = || {
             prop::collection::vec(line(), 0..3).prop_map(|lines| {
-                let of = |kind| if let NodeKind::Lines(patterns) = kind { patterns } else { Vec::new() };
+                let of = |kind| if let PassageKind::Lines(patterns) = kind { patterns } else { Vec::new() };
                 lines.into_iter().flat_map(of).collect::<Vec<Pattern>>()
             })
         };
@@ -160,47 +160,49 @@ pub(crate) mod tests {
                 if right == actual {
                     actual.push(Pattern::literal("one more"));
                 }
-                NodeKind::Xfail(Xfail { reason, condition, right, actual })
+                PassageKind::Xfail(Xfail { reason, condition, right, actual })
             },
         )
     }
 
-    /// Nodes in which no `any` follows another.
-    pub(crate) fn body() -> impl Strategy<Value = Vec<Node>> {
+    /// Passages in which no `any` follows another.
+    pub(crate) fn body() -> impl Strategy<Value = Vec<Passage>> {
         let leaf = prop_oneof![
             4 => line(),
             1 => ("[a-z ]{0,8}[a-z]", pattern()).prop_map(|(reason, pattern)| {
-                NodeKind::Optional { reason, pattern: anonymous(pattern) }
+                PassageKind::Optional { reason, pattern: anonymous(pattern) }
             }),
-            1 => counts().prop_map(NodeKind::Any),
-            1 => (counts(), lines(1..3)).prop_map(|(counts, block)| NodeKind::Repeat { counts, block }),
+            1 => counts().prop_map(PassageKind::Any),
+            1 => (counts(), lines(1..3)).prop_map(|(counts, block)| PassageKind::Repeat { counts, block }),
             2 => xfail(),
             1 => (prop::option::of(expression()), lines(1..3))
-                .prop_map(|(by, block)| NodeKind::Unordered { by, block }),
-            1 => expression().prop_map(NodeKind::Absent),
+                .prop_map(|(by, block)| PassageKind::Unordered { by, block }),
+            1 => expression().prop_map(PassageKind::Absent),
         ];
-        let nodes = |inner: BoxedStrategy<NodeKind>| {
-            prop::collection::vec(inner.prop_map(node), 0..5).prop_map(|mut nodes| {
-                nodes.dedup_by(|a, b| matches!((&a.kind, &b.kind), (NodeKind::Any(_), NodeKind::Any(_))));
-                nodes
+        let passages = |inner: BoxedStrategy<PassageKind>| {
+            prop::collection::vec(inner.prop_map(passage), 0..5).prop_map(|mut passages| {
+                passages.dedup_by(|a, b| {
+                    matches!((&a.kind, &b.kind), (PassageKind::Any(_), PassageKind::Any(_)))
+                });
+                passages
             })
         };
         let tree = leaf.prop_recursive(3, 20, 5, move |inner| {
-            let arms = prop::collection::vec(nodes(inner.boxed()), 1..=2);
+            let arms = prop::collection::vec(passages(inner.boxed()), 1..=2);
             ("[A-B][A-Z]{0,3}", arms).prop_map(|(symbol, mut arms)| {
                 let otherwise = (arms.len() == 2).then(|| arms.remove(1));
-                NodeKind::If { condition: Condition::Config(symbol), then: arms.remove(0), otherwise }
+                PassageKind::If { condition: Condition::Config(symbol), then: arms.remove(0), otherwise }
             })
         });
-        nodes(tree.boxed())
+        passages(tree.boxed())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
         #[test]
-        fn print_and_parse_are_inverse(nodes in body()) {
-            let golden = Golden { file: "g".into(), header: Header::default(), nodes, text: Text::default() };
+        fn print_and_parse_are_inverse(passages in body()) {
+            let golden = Golden { file: "g".into(), header: Header::default(), passages, text: Text::default() };
             let text = golden.to_string();
             let parsed = Golden::parse(Utf8Path::new("g"), text.as_bytes());
             let parsed = parsed.map_err(|errors| TestCaseError::fail(format!("{text}\n{errors:?}")))?;

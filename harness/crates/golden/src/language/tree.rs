@@ -16,25 +16,25 @@ pub struct Golden {
     /// The first line.
     pub header: Header,
     /// Everything after it, in order.
-    pub nodes: Vec<Node>,
+    pub passages: Vec<Passage>,
     /// The golden's own lines, for showing.
     pub text: Text,
 }
 
-/// A part of a golden, with its line (from 1).
+/// A passage of a golden, lines or a directive with its block; lines count from 1.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct Passage {
     /// Its first line.
     pub line: usize,
     /// Its last line.
     pub end: usize,
     /// What it is.
-    pub kind: NodeKind,
+    pub kind: PassageKind,
 }
 
-/// What a part of a golden is.
+/// What a passage of a golden is.
 #[derive(Debug, Clone)]
-pub enum NodeKind {
+pub enum PassageKind {
     /// Lines of the capture, one after the other.
     Lines(Vec<Pattern>),
     /// A line that may be missing: `#@ optional "reason"` stands in the line before.
@@ -49,9 +49,9 @@ pub enum NodeKind {
         /// When the first part counts.
         condition: Condition,
         /// Counts when the condition holds.
-        then: Vec<Node>,
+        then: Vec<Passage>,
         /// Counts when it does not; `None` without `#@ else`.
-        otherwise: Option<Vec<Node>>,
+        otherwise: Option<Vec<Passage>>,
     },
     /// `#@ any`, `#@ any N..M`: ignores whole lines.
     Any(Counts),
@@ -60,7 +60,7 @@ pub enum NodeKind {
         /// How often.
         counts: Counts,
         /// Its lines.
-        block: Vec<Node>,
+        block: Vec<Passage>,
     },
     /// `#@ xfail "reason" [if EXPR]` ... `#@ actual` ... `#@ end`: a known bug.
     Xfail(Xfail),
@@ -69,7 +69,7 @@ pub enum NodeKind {
         /// Lines in which its first group (or all of it) matches the same text keep their order.
         by: Option<Expression>,
         /// Its lines.
-        block: Vec<Node>,
+        block: Vec<Passage>,
     },
     /// `#@ absent /re/`: no line of the capture matches.
     Absent(Expression),
@@ -125,26 +125,26 @@ impl Golden {
     /// The patterns of all lines, with their lines, whatever the conditions; of a known bug both parts.
     pub fn patterns(&self) -> Vec<(usize, &Pattern)> {
         let mut found = Vec::new();
-        collect(&self.nodes, &mut found);
+        collect(&self.passages, &mut found);
         found
     }
 }
 
-fn collect<'g>(nodes: &'g [Node], found: &mut Vec<(usize, &'g Pattern)>) {
-    for node in nodes {
-        match &node.kind {
-            NodeKind::Lines(patterns) => found.extend((node.line..).zip(patterns)),
+fn collect<'g>(passages: &'g [Passage], found: &mut Vec<(usize, &'g Pattern)>) {
+    for passage in passages {
+        match &passage.kind {
+            PassageKind::Lines(patterns) => found.extend((passage.line..).zip(patterns)),
             // The directive stands in a line of its own, before its pattern's.
-            NodeKind::Optional { pattern, .. } => found.push((node.line + 1, pattern)),
-            NodeKind::If { then, otherwise, .. } => {
+            PassageKind::Optional { pattern, .. } => found.push((passage.line + 1, pattern)),
+            PassageKind::If { then, otherwise, .. } => {
                 collect(then, found);
                 collect(otherwise.as_deref().unwrap_or_default(), found);
             }
-            NodeKind::Repeat { block, .. } | NodeKind::Unordered { block, .. } => collect(block, found),
-            NodeKind::Xfail(xfail) => {
-                found.extend(xfail.right_rows(node.line).chain(xfail.actual_rows(node.line)));
+            PassageKind::Repeat { block, .. } | PassageKind::Unordered { block, .. } => collect(block, found),
+            PassageKind::Xfail(xfail) => {
+                found.extend(xfail.right_rows(passage.line).chain(xfail.actual_rows(passage.line)));
             }
-            NodeKind::Any(_) | NodeKind::Absent(_) => {}
+            PassageKind::Any(_) | PassageKind::Absent(_) => {}
         }
     }
 }

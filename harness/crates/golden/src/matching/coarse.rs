@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::align::Alignment;
+use super::alignment::Alignment;
 use super::lines::Lines;
 use super::program::{Op, Program};
 use super::select::Row;

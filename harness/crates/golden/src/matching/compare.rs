@@ -4,70 +4,15 @@ use std::ops::Range;
 
 use formats::{Format, Violation};
 
-use super::align::{Alignment, TakenPart, align};
+use super::align::align;
+use super::alignment::{Alignment, Edit, Followed, Seen, TakenPart};
 use super::bindings::{BindingSite, Bindings, Conflict};
 use super::lines::Lines;
-use super::matcher::Followed;
 use super::program::Program;
 use super::rules;
 use super::select::select;
 use crate::language::condition::Facts;
 use crate::language::tree::Golden;
-
-/// One line of a comparison. Lines count from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Edit {
-    /// The golden's line and the capture's line belong together.
-    Same {
-        /// The golden's line.
-        golden: usize,
-        /// The capture's line.
-        capture: usize,
-    },
-    /// The golden's line is missing from the capture.
-    Missing {
-        /// The golden's line.
-        golden: usize,
-    },
-    /// The capture's line is in no golden.
-    Unexpected {
-        /// The capture's line.
-        capture: usize,
-    },
-    /// The golden ignores the line: `#@ any`.
-    Ignored {
-        /// The capture's line.
-        capture: usize,
-    },
-}
-
-impl Edit {
-    /// Whether it is a line that has no counterpart.
-    pub fn is_left_over(&self) -> bool {
-        matches!(self, Edit::Missing { .. } | Edit::Unexpected { .. })
-    }
-
-    /// Its line of the capture.
-    pub fn capture_line(&self) -> Option<usize> {
-        match *self {
-            Edit::Missing { .. } => None,
-            Edit::Same { capture, .. } | Edit::Unexpected { capture } | Edit::Ignored { capture } => {
-                Some(capture)
-            }
-        }
-    }
-}
-
-/// Which part of a known bug a capture has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
-    /// What a kernel with the bug prints.
-    Actual,
-    /// What is right.
-    Right,
-    /// Something else. The edits are those against the nearer part.
-    Neither,
-}
 
 /// A `#@ xfail` of the golden that may apply to the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]

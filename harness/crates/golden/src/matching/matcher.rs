@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::align::Alignment;
+use super::alignment::{Alignment, Followed};
 use super::any_order::assign;
 use super::lines::Lines;
 use super::program::{Op, Program};
@@ -62,15 +62,6 @@ struct Follower<'p, 'g, 'c> {
     later: BTreeMap<usize, States>,
     /// For each operation, and the end, the last line (and 1) at which it was a state, and the way.
     seen: Vec<(usize, StepAt)>,
-}
-
-/// Whether an alignment without a line left over was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Followed {
-    Fits,
-    Differs,
-    /// The golden leaves more ways open than are kept.
-    TooManyWays,
 }
 
 /// Append an alignment in which no line is left over to that of the first `start` lines, if there

@@ -1,12 +1,13 @@
 //! A capture against a golden.
 //!
 //! [`compare::compare`] is the entry. `select` decides the conditions for one guest, and `program`
-//! makes one list of operations of what is expected. `align` pairs lines by their shape alone:
-//! `matcher` finds whether no line is left over, which is the verdict; if some are, `table` and
-//! `coarse` find an alignment to show. Then `bindings` gives names their meaning, and `rules` checks
-//! the format's rules.
+//! makes one list of operations of what is expected. `align` pairs lines by their shape alone, into
+//! an `alignment`: `matcher` finds whether no line is left over, which is the verdict; if some are,
+//! `table` and `coarse` find an alignment to show. Then `bindings` gives names their meaning, and
+//! `rules` checks the format's rules.
 
 mod align;
+pub(crate) mod alignment;
 mod any_order;
 pub(crate) mod bindings;
 mod coarse;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use formats::{Format, Violation};
 
-use super::compare::Edit;
+use super::alignment::Edit;
 use super::select::Selected;
 use crate::language::tree::{Expression, Golden};
 

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::language::condition::Facts;
 use crate::language::pattern::Pattern;
-use crate::language::tree::{Counts, Expression, Golden, Node, NodeKind, Xfail};
+use crate::language::tree::{Counts, Expression, Golden, Passage, PassageKind, Xfail};
 
 /// A line that is expected.
 #[derive(Debug, Clone, Copy)]
@@ -54,47 +54,47 @@ pub(super) struct Selected<'g> {
 /// Decide the conditions of a golden for a guest.
 pub(super) fn select<'g>(golden: &'g Golden, facts: &Facts) -> Selected<'g> {
     let mut selected = Selected::default();
-    add(&golden.nodes, facts, &mut selected);
+    add(&golden.passages, facts, &mut selected);
     selected
 }
 
-fn add<'g>(nodes: &'g [Node], facts: &Facts, selected: &mut Selected<'g>) {
-    for Node { line, end, kind } in nodes {
+fn add<'g>(passages: &'g [Passage], facts: &Facts, selected: &mut Selected<'g>) {
+    for Passage { line, end, kind } in passages {
         match kind {
-            NodeKind::Lines(patterns) => selected.slots.push(Slot::Lines { line: *line, patterns }),
-            NodeKind::Optional { pattern, .. } => {
+            PassageKind::Lines(patterns) => selected.slots.push(Slot::Lines { line: *line, patterns }),
+            PassageKind::Optional { pattern, .. } => {
                 selected.slots.push(Slot::Optional(Row { line: line + 1, pattern }));
             }
-            NodeKind::If { condition, then, otherwise } => {
+            PassageKind::If { condition, then, otherwise } => {
                 let chosen = if condition.holds(facts) { then } else { otherwise.as_ref().unwrap_or(&EMPTY) };
                 add(chosen, facts, selected);
             }
-            NodeKind::Any(counts) => any(*line, *counts, selected),
-            NodeKind::Xfail(xfail) if xfail.condition.as_ref().is_none_or(|c| c.holds(facts)) => {
+            PassageKind::Any(counts) => any(*line, *counts, selected),
+            PassageKind::Xfail(xfail) if xfail.condition.as_ref().is_none_or(|c| c.holds(facts)) => {
                 selected.slots.push(Slot::Xfail { line: *line, xfail });
             }
-            NodeKind::Xfail(xfail) => {
+            PassageKind::Xfail(xfail) => {
                 selected.slots.push(Slot::Lines { line: line + 1, patterns: &xfail.right });
             }
-            NodeKind::Repeat { counts, block } => {
+            PassageKind::Repeat { counts, block } => {
                 let rows = rows(block, facts);
                 if !rows.is_empty() {
                     selected.slots.push(Slot::Repeat { counts: *counts, rows });
                 }
             }
-            NodeKind::Unordered { by, block } => {
+            PassageKind::Unordered { by, block } => {
                 selected.streams.extend(by.iter().map(|by| (*line..=*end, by)));
                 let rows = rows(block, facts);
                 if !rows.is_empty() {
                     selected.slots.push(Slot::Unordered { rows });
                 }
             }
-            NodeKind::Absent(expression) => selected.absent.push((*line, expression)),
+            PassageKind::Absent(expression) => selected.absent.push((*line, expression)),
         }
     }
 }
 
-static EMPTY: Vec<Node> = Vec::new();
+static EMPTY: Vec<Passage> = Vec::new();
 
 /// Conditions can bring two `any` together that are not adjacent in the golden: they are one.
 fn any(line: usize, counts: Counts, selected: &mut Selected<'_>) {
@@ -106,8 +106,8 @@ fn any(line: usize, counts: Counts, selected: &mut Selected<'_>) {
     }
 }
 
-/// The lines of a block, whose nodes are lines and conditions only.
-fn rows<'g>(block: &'g [Node], facts: &Facts) -> Vec<Row<'g>> {
+/// The lines of a block, whose passages are lines and conditions only.
+fn rows<'g>(block: &'g [Passage], facts: &Facts) -> Vec<Row<'g>> {
     let mut selected = Selected::default();
     add(block, facts, &mut selected);
     let slots = selected.slots.iter();

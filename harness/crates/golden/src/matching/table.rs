@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::align::Alignment;
+use super::alignment::Alignment;
 use super::any_order::assign;
 use super::lines::{Lines, Window};
 use super::program::{Op, Program};
