@@ -35,12 +35,6 @@ const KNOWN_BY: [(&str, &[&str]); 2] = [("serde_yaml", &["yaml"]), ("clap", &["g
 /// Crates that may print.
 const PRINTS: [&str; 2] = ["goldtrace", "goldtrace_ci"];
 
-/// Cycles that are still there. Each is to be opened and then removed from this table.
-const KNOWN_CYCLES: [(&str, &str); 0] = [];
-
-/// Names that two public types still share. Each is to be renamed and then removed from this table.
-const KNOWN_TWICE: [&str; 0] = [];
-
 static PACKAGES: LazyLock<Vec<Package>> = LazyLock::new(read_packages);
 
 /// A package of the workspace.
@@ -191,20 +185,10 @@ fn crates_give_only_what_they_define() {
 #[test]
 fn modules_have_no_cycles() {
     let mut wrong = Vec::new();
-    let mut known: Vec<(&str, &str)> = KNOWN_CYCLES.to_vec();
     for package in PACKAGES.iter() {
-        for cycle in modules::cycles(&package.files) {
-            match known.iter().position(|(name, modules)| *name == package.name && *modules == cycle.name) {
-                Some(at) => drop(known.remove(at)),
-                None => wrong.push(format!("in `{}`: {}\n{}", package.name, cycle.name, cycle.way)),
-            }
-        }
+        let cycles = modules::cycles(&package.files);
+        wrong.extend(cycles.iter().map(|c| format!("in `{}`: {}\n{}", package.name, c.name, c.way)));
     }
-    wrong.extend(
-        known
-            .iter()
-            .map(|(name, modules)| format!("in `{name}`: {modules} is gone: remove it from KNOWN_CYCLES")),
-    );
     assert_none(&wrong);
 }
 
@@ -216,8 +200,7 @@ fn public_types_have_names_of_their_own() {
             places.entry(defined.name.clone()).or_default().push(format!("{}:{}", file.path, defined.line));
         }
     }
-    let known = |name: &String| KNOWN_TWICE.contains(&name.as_str());
-    let twice = places.iter().filter(|(name, places)| (places.len() > 1) != known(name));
+    let twice = places.iter().filter(|(_, places)| places.len() > 1);
     let wrong: Vec<String> =
         twice.map(|(name, places)| format!("{name} is defined at {}", places.join(" and "))).collect();
     assert_none(&wrong);
