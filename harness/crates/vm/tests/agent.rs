@@ -81,9 +81,16 @@ impl Agent {
 }
 
 impl Drop for Agent {
+    /// Without its port the agent ends, and its parent after it, with all their processes.
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.port.shutdown(std::net::Shutdown::Both);
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                let _ = self.child.kill();
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -418,4 +425,16 @@ fn agent_that_is_killed_is_an_error_of_the_session() {
     // Its parent is the agent.
     let error = session.request(&script("kill -KILL $PPID; sleep 1000")).expect_err("no answer").to_string();
     assert_eq!(error, "the agent has exited");
+}
+
+#[test]
+fn script_does_not_outlive_the_agent() {
+    let mut agent = Agent::start();
+    agent.next_frame();
+    let sleeps = "sh -c 'sleep 1000 & echo $!; sleep 1000'";
+    agent.send_raw(&frame(FrameKind::Run, 7, &payload(30_000, 100, "/", sleeps)));
+    let output = agent.next_frame();
+    let process = String::from_utf8(output.payload).expect("text").trim().to_owned();
+    drop(agent.exit());
+    assert!(!Utf8Path::new("/proc").join(process).exists());
 }
