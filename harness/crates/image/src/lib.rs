@@ -9,6 +9,7 @@ mod builder;
 mod context;
 mod debian;
 pub mod digest;
+mod environment;
 mod error;
 mod kernel;
 mod modules;

@@ -4,6 +4,7 @@ use camino::Utf8Path;
 use vm::process;
 use xshell::{Cmd, Shell, cmd};
 
+use crate::environment::{Network, clean};
 use crate::error::ImageError;
 
 /// Programs that builds need, each with the Debian package that has it. The host's own compiler is
@@ -98,10 +99,11 @@ pub(crate) fn multiarch(cross: &str) -> Result<String, ImageError> {
     Ok(name)
 }
 
-/// What a program prints.
+/// What a program prints, in a clean environment.
 pub(crate) fn ask(program: &str, command: Cmd<'_>) -> Result<String, ImageError> {
     require(program)?;
-    Ok(process::read(command)?)
+    let sh = shell()?;
+    Ok(process::read(clean(command, &sh, Network::Unused))?)
 }
 
 /// A shell to make commands with.
@@ -114,7 +116,7 @@ pub(crate) fn make_words(arch: &str, cross: &str) -> Vec<String> {
     vec![format!("ARCH={arch}"), format!("CROSS_COMPILE={cross}"), format!("CC=ccache {cross}gcc")]
 }
 
-/// `command`, a make below the directory `scratch`, with the environment of every build. The objects of
+/// `command`, a make below the directory `scratch`, with the compiler's cache. The objects of
 /// earlier builds with the same compiler, flags and text are taken from ccache, which keeps them below
 /// `cache`: a patched source costs the files that the patch touches.
 pub(crate) fn with_cache<'c>(command: Cmd<'c>, cache: &Utf8Path, scratch: &Utf8Path) -> Cmd<'c> {
@@ -123,7 +125,8 @@ pub(crate) fn with_cache<'c>(command: Cmd<'c>, cache: &Utf8Path, scratch: &Utf8P
         .env("CCACHE_BASEDIR", scratch)
         .env("CCACHE_NOHASHDIR", "1")
         .env("CCACHE_MAXSIZE", "2G")
-        .env("LC_ALL", "C")
+        // Neither the host's settings nor any in the cache's directory (ccache(1), CONFIGURATION).
+        .env("CCACHE_CONFIGPATH", "/dev/null")
 }
 
 /// The word for make that has it use all of the host's CPUs.

@@ -1,7 +1,8 @@
 //! apt on one suite of a mirror, with a source list and a state of its own.
 //!
-//! Packages of another suite or architecture than the host's are read without touching the host's apt. apt
-//! checks the archive's signature as always. One process at a time uses the state of a suite; a download that
+//! Packages of another suite or architecture than the host's are read without touching the host's apt. Of the host's
+//! configuration only [`Transport`](super::transport) counts: whether an index must be signed is not the host's
+//! choice, and its hooks do not run. One process at a time uses the state of a suite; a download that
 //! is interrupted is kept, and the next one goes on where it ended.
 
 use std::fs::{self, File};
@@ -14,9 +15,10 @@ use xshell::{Cmd, Shell, cmd};
 use super::candidate::Candidate;
 use super::mirror::Mirror;
 use crate::digest::file_digest;
+use crate::environment::{Network, clean};
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
-use crate::store::{Store, make_dir};
+use crate::store::{Store, make_dir, write_whole};
 use crate::toolchain::{require, shell};
 
 /// What downloads one file, resumes it and checks its digest. It is part of Debian's package apt.
@@ -24,6 +26,14 @@ const HELPER: &str = "/usr/lib/apt/apt-helper";
 /// apt itself gives up on a mirror that sends nothing (Acquire::http::Timeout); these stop what would never end.
 const INDEX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(12 * 3600);
+/// On each command line of apt, where no file's settings come after them (apt.conf(5)): an index must be signed, and a
+/// package must be in a signed index.
+const SIGNED: [&str; 4] = [
+    "-oAcquire::AllowInsecureRepositories=false",
+    "-oAcquire::AllowWeakRepositories=false",
+    "-oAcquire::AllowDowngradeToInsecureRepositories=false",
+    "-oAPT::Get::AllowUnauthenticated=false",
+];
 /// The label under which the progress of reading an index is shown.
 pub(super) const INDEX_LABEL: &str = "package versions";
 
@@ -59,10 +69,16 @@ impl<'a> Apt<'a> {
         let log = store.root().join("logs").join(format!("apt-{suite}.log"));
         let _ = fs::remove_file(&log);
         let (config, list) = (dir.join("etc/apt.conf"), dir.join("etc/sources.list"));
-        let Mirror { uri, trust, retries, .. } = mirror;
+        let Mirror { uri, trust, .. } = mirror;
         let options = format!("arch={} target=Packages {trust}", archs.join(","));
-        write(&list, &format!("deb [{options}] {uri} {suite} main\n"))?;
-        write(&config, &configuration(&dir, archs, *retries))?;
+        write_whole(&list, &format!("deb [{options}] {uri} {suite} main\n"))?;
+        write_whole(&config, &configuration(&dir, archs, mirror))?;
+        if mirror.transport.takes_expired_index {
+            progress.notice(
+                "warning: the host's apt takes an index that has expired (Acquire::Check-Valid-Until or \
+                 Acquire::Check-Date is false): package versions may be old",
+            );
+        }
         Ok(Apt { suite: suite.to_owned(), dir, config, log, progress, sh: shell()?, _lock: lock })
     }
 
@@ -72,9 +88,10 @@ impl<'a> Apt<'a> {
     /// [`ImageError::Index`] with what apt prints.
     pub(super) fn update(&self) -> Result<(), ImageError> {
         self.progress.line(INDEX_LABEL, &format!("reading the index of {}", self.suite));
-        self.run(cmd!(self.sh, "apt-get update --error-on=any -q"), INDEX_TIMEOUT, |_| ()).map_err(|error| {
-            or_interrupt(error, |reason| ImageError::Index { suite: self.suite.clone(), reason })
-        })
+        self.run(cmd!(self.sh, "apt-get {SIGNED...} update --error-on=any -q"), INDEX_TIMEOUT, |_| ())
+            .map_err(|error| {
+                or_interrupt(error, |reason| ImageError::Index { suite: self.suite.clone(), reason })
+            })
     }
 
     /// The package's newest version in the suite.
@@ -93,8 +110,8 @@ impl<'a> Apt<'a> {
     /// Every package that the suite does not have.
     pub(super) fn candidates(&self, wanted: &[(&str, &str)]) -> Result<Vec<Candidate>, ImageError> {
         let names = wanted.iter().map(|(package, arch)| format!("{package}:{arch}"));
-        let command = cmd!(self.sh, "apt-cache show --no-all-versions {names...}");
-        let shown = match process::read(command.env("APT_CONFIG", &self.config)) {
+        let command = cmd!(self.sh, "apt-cache {SIGNED...} show --no-all-versions {names...}");
+        let shown = match self.read(command) {
             // It fails when it knows none of them, and not when it knows some.
             Err(error) if error.to_string().contains("No packages found") => String::new(),
             other => other?,
@@ -125,16 +142,17 @@ impl<'a> Apt<'a> {
             version: version.clone(),
             reason,
         };
-        let uris = cmd!(self.sh, "apt-get download --print-uris -q {package}:{arch}={version}");
-        let uris = process::read(uris.env("APT_CONFIG", &self.config))
-            .map_err(|error| or_interrupt(error.into(), failed))?;
+        let uris = cmd!(self.sh, "apt-get {SIGNED...} download --print-uris -q {package}:{arch}={version}");
+        let uris = self.read(uris).map_err(|error| or_interrupt(error.into(), failed))?;
         // 'URI' NAME SIZE DIGEST
         let uri = uris.lines().find_map(|line| line.strip_prefix('\'')?.split_once('\'').map(|(uri, _)| uri));
         let uri = uri.ok_or_else(|| failed("apt-get prints no address for it".to_owned()))?;
 
         let partial = self.dir.join("partial").join(format!("{package}_{arch}_{sha256}.deb"));
-        let command =
-            cmd!(self.sh, "{HELPER} -q -o APT::Status-Fd=1 download-file {uri} {partial} SHA256:{sha256}");
+        let command = cmd!(
+            self.sh,
+            "{HELPER} {SIGNED...} -q -o APT::Status-Fd=1 download-file {uri} {partial} SHA256:{sha256}"
+        );
         self.progress.line(label, &format!("downloading {package} {version}"));
         self.run(command, DOWNLOAD_TIMEOUT, |line| {
             if let Some(percent) = percent(line) {
@@ -155,8 +173,15 @@ impl<'a> Apt<'a> {
         fs::remove_file(&partial).map_err(|e| ImageError::file("remove", &partial, e))
     }
 
+    /// What apt prints of what it knows.
+    fn read(&self, command: Cmd<'_>) -> std::io::Result<String> {
+        let sh = Shell::new().map_err(std::io::Error::other)?;
+        process::read(clean(command.env("APT_CONFIG", &self.config), &sh, Network::Unused))
+    }
+
     fn run(&self, command: Cmd<'_>, timeout: Duration, on_line: impl FnMut(&str)) -> Result<(), ImageError> {
-        let command = command.env("APT_CONFIG", &self.config).env("LC_ALL", "C");
+        let sh = shell()?;
+        let command = clean(command.env("APT_CONFIG", &self.config), &sh, Network::ThroughProxies);
         Ok(run_logged(LoggedCommand { command, log: &self.log, timeout }, on_line)?)
     }
 }
@@ -184,13 +209,20 @@ fn percent(line: &str) -> Option<u32> {
     line.strip_prefix("dlstatus:")?.split(':').nth(1)?.split('.').next()?.parse().ok()
 }
 
-/// apt's configuration: nothing of the host's sources and state.
-fn configuration(dir: &Utf8Path, archs: &[String], retries: u32) -> String {
+/// apt's configuration: nothing of the host's sources, state, pins and settings but how it reaches the mirror. This
+/// file is read before those that `Dir::Etc` names (apt.conf(5)), so it can leave them out.
+fn configuration(dir: &Utf8Path, archs: &[String], mirror: &Mirror) -> String {
+    let Mirror { retries, transport, .. } = mirror;
     let archs = archs.iter().map(|arch| format!("\"{arch}\";")).collect::<String>();
     // apt drops to a user that cannot write below root's own cache, and warns of it.
     let user = if rustix::process::geteuid().is_root() { "root" } else { "" };
     format!(
-        "#clear APT::Architectures;\n\
+        "{}\
+         Dir::Etc::Main \"/dev/null\";\n\
+         Dir::Etc::Parts \"/dev/null\";\n\
+         Dir::Etc::Preferences \"/dev/null\";\n\
+         Dir::Etc::PreferencesParts \"/dev/null\";\n\
+         #clear APT::Architectures;\n\
          APT::Architectures {{ {archs} }};\n\
          Dir::Etc::SourceList \"{dir}/etc/sources.list\";\n\
          Dir::Etc::SourceParts \"/dev/null\";\n\
@@ -201,12 +233,9 @@ fn configuration(dir: &Utf8Path, archs: &[String], retries: u32) -> String {
          Acquire::Languages \"none\";\n\
          Acquire::Retries \"{retries}\";\n\
          Acquire::http::Proxy::127.0.0.1 \"DIRECT\";\n\
-         APT::Sandbox::User \"{user}\";\n"
+         APT::Sandbox::User \"{user}\";\n",
+        transport.settings
     )
-}
-
-fn write(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
-    fs::write(path, text).map_err(|e| ImageError::file("write", path, e))
 }
 
 #[cfg(test)]
@@ -280,6 +309,81 @@ mod tests {
         let text = apt.update().expect_err("no mirror").to_string();
         assert!(text.starts_with("failed to read the package index of Debian test: E: "), "{text}");
         assert!(text.contains("help: check the network"), "{text}");
+    }
+
+    /// Settings of a careless host, and a hook.
+    fn careless(file: &Utf8Path) -> String {
+        format!(
+            "Acquire::AllowInsecureRepositories \"true\";\nAcquire::AllowWeakRepositories \"true\";\n\
+             Acquire::AllowDowngradeToInsecureRepositories \"true\";\nAPT::Get::AllowUnauthenticated \"true\";\n\
+             APT::Update::Pre-Invoke {{ \"touch {file}\"; }};\n"
+        )
+    }
+
+    fn unsigned() -> Repository {
+        let mut repository = Repository::serve(&PACKAGES);
+        repository.mirror.trust = "signed-by=/usr/share/keyrings/debian-archive-keyring.gpg".to_owned();
+        repository
+    }
+
+    #[test]
+    fn unsigned_index_is_refused_whatever_the_files_of_apt_allow() {
+        let (repository, heard) = (unsigned(), Heard::default());
+        let apt = apt(&repository, &heard);
+        let parts = repository.file("apt.conf.d");
+        make_dir(&parts).expect("made");
+        fs::write(parts.join("99careless"), careless(&repository.file("hook"))).expect("written");
+        // As if the file could not keep apt from reading the host's.
+        let text = fs::read_to_string(&apt.config).expect("readable");
+        fs::write(&apt.config, text + &format!("Dir::Etc::Parts \"{parts}\";\n")).expect("written");
+        let text = apt.update().expect_err("unsigned").to_string();
+        assert!(text.contains("is not signed"), "{text}");
+        // Its packages are not known either, so none can be downloaded.
+        let error = apt.candidate("busy", "amd64").expect_err("unknown");
+        assert!(matches!(error, ImageError::UnknownPackage { .. }), "{error}");
+    }
+
+    #[test]
+    fn files_of_the_hosts_apt_are_not_read() {
+        let (repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        let apt = apt(&repository, &heard);
+        let sh = shell().expect("a shell");
+        let settings =
+            process::read(cmd!(sh, "apt-config dump").env("APT_CONFIG", &apt.config)).expect("read");
+        let value = |name: &str| {
+            let line = settings.lines().rev().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            line.unwrap_or_default().to_owned()
+        };
+        for name in ["Main", "Parts", "Preferences", "PreferencesParts", "SourceParts"] {
+            // apt's own names of these are in lower case.
+            let found = [name.to_owned(), name.to_lowercase()].map(|n| value(&format!("Dir::Etc::{n}")));
+            assert!(found.contains(&"\"/dev/null\";".to_owned()), "{name}: {found:?}");
+        }
+        assert!(!settings.contains("Invoke"), "hooks of the host:\n{settings}");
+    }
+
+    #[test]
+    fn proxy_of_the_host_is_used() {
+        let (mut repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        let proxy = repository.mirror.uri.clone();
+        repository.mirror.uri = "http://goldtrace-test.invalid/".to_owned();
+        repository.mirror.transport.settings = format!("Acquire::http::Proxy \"{proxy}\";\n");
+        apt(&repository, &heard).update().expect("an index");
+        let requests = repository.requests("InRelease");
+        assert!(
+            requests[0].starts_with("http://goldtrace-test.invalid/dists/test/InRelease"),
+            "{requests:?}"
+        );
+    }
+
+    #[test]
+    fn host_that_takes_an_expired_index_gets_a_warning() {
+        let (mut repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        apt(&repository, &heard);
+        assert_eq!(heard.text(), "");
+        repository.mirror.transport.takes_expired_index = true;
+        apt(&repository, &heard);
+        assert!(heard.text().starts_with("warning: the host's apt takes an index"), "{}", heard.text());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use xshell::cmd;
 
+use super::transport::Transport;
 use crate::error::ImageError;
 use crate::toolchain::{ask, shell};
 
@@ -19,6 +20,8 @@ pub(super) struct Mirror {
     pub(super) trust: String,
     /// How often apt tries again after a failed transfer, with growing pauses.
     pub(super) retries: u32,
+    /// How the host's apt reaches its mirrors.
+    pub(super) transport: Transport,
 }
 
 impl Mirror {
@@ -29,13 +32,15 @@ impl Mirror {
     pub(super) fn of_host() -> Result<Mirror, ImageError> {
         let (sh, format) = (shell()?, "$(REPO_URI)|$(COMPONENT)|$(CODENAME)");
         let targets = ask("apt-get", cmd!(sh, "apt-get indextargets --format {format}"))?;
-        Mirror::in_targets(&targets).ok_or_else(|| {
+        let mirror = Mirror::in_targets(&targets).ok_or_else(|| {
             ImageError::Host(
                 "the host's apt sources name no Debian mirror: none of them has a URI that ends in /debian\n\
                  help: goldtrace builds on Debian only; add a line such as `deb http://MIRROR/debian SUITE main`"
                     .to_owned(),
             )
-        })
+        })?;
+        let settings = ask("apt-config", cmd!(sh, "apt-config dump"))?;
+        Ok(Mirror { transport: Transport::in_settings(&settings), ..mirror })
     }
 
     /// The first target of Debian's main component, and before others one of a whole suite: those
@@ -50,6 +55,7 @@ impl Mirror {
                 suite: suite.to_owned(),
                 trust: format!("signed-by={KEYRING}"),
                 retries: 3,
+                transport: Transport::default(),
             })
         };
         targets.lines().filter_map(usable).min_by_key(|mirror| mirror.suite.contains('-'))

@@ -11,6 +11,7 @@ mod resolve;
 mod sources_file;
 #[cfg(test)]
 mod testing;
+mod transport;
 mod version;
 
 pub(crate) use package::Package;

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use super::mirror::Mirror;
+use super::transport::Transport;
 use crate::digest::{file_digest, text_digest};
 use crate::progress::ProgressSink;
 use crate::store::Store;
@@ -75,7 +76,13 @@ impl Repository {
                 std::thread::spawn(move || _ = shared.answer(stream.expect("a connection"), &repo));
             }
         });
-        let mirror = Mirror { uri, suite: "test".to_owned(), trust: "trusted=yes".to_owned(), retries: 0 };
+        let mirror = Mirror {
+            uri,
+            suite: "test".to_owned(),
+            trust: "trusted=yes".to_owned(),
+            retries: 0,
+            transport: Transport::default(),
+        };
         let store = Store::open(&root.join("cache")).expect("opens");
         Repository { _dir: dir, root, mirror, store, served }
     }
@@ -121,7 +128,9 @@ impl Served {
             true => self.answers.lock().expect("no panic").pop_front(),
             false => None,
         };
-        let whole = fs::read(repo.join(path)).ok();
+        // A proxy is asked for a whole address.
+        let below = path.split_once(".invalid/").map_or(path.as_str(), |(_, below)| below);
+        let whole = fs::read(repo.join(below)).ok();
         let Some(mut whole) = whole else {
             return stream
                 .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");

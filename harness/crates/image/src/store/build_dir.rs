@@ -6,6 +6,7 @@ use camino::Utf8PathBuf;
 use vm::process::{LoggedCommand, LoggedError, run_logged};
 use xshell::{Cmd, Shell};
 
+use crate::environment::{Network, clean};
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
 use crate::toolchain;
@@ -30,7 +31,7 @@ pub struct BuildDir<'s> {
 }
 
 impl BuildDir<'_> {
-    /// Run a command of a build. Its output goes to the log.
+    /// Run a command of a build, in a clean environment. Its output goes to the log.
     ///
     /// # Errors
     /// A missing program, an exit status other than 0, a timeout, an interrupt.
@@ -68,6 +69,8 @@ impl BuildDir<'_> {
         on_line: impl FnMut(&str),
     ) -> Result<(), ImageError> {
         let program = command.to_string().split(' ').next().unwrap_or_default().to_owned();
+        let sh = toolchain::shell()?;
+        let command = clean(command, &sh, Network::Unused);
         match run_logged(LoggedCommand { command, log: &self.log, timeout }, on_line) {
             Err(LoggedError::Failed { status, .. }) if status.code() == Some(127) => {
                 toolchain::require(&program)?;
@@ -168,5 +171,48 @@ mod tests {
             error.to_string(),
             "program `powerpc-no-such-gcc` is missing\nhelp: install package gcc-powerpc-no-such, or run `ci/bootstrap`"
         );
+    }
+
+    const CHILD: &str = "GOLDTRACE_TEST_HOSTILE";
+
+    /// Builds in a process whose environment is hostile; the test's own is that of other tests too.
+    #[test]
+    fn hostile_environment_does_not_reach_a_build() {
+        if let Some(dir) = std::env::var_os(CHILD) {
+            return build_below(Utf8Path::from_path(dir.as_ref()).expect("UTF-8"));
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::write(dir.path().join("limits.h"), "#error reached by CPATH\n").expect("written");
+        let makefile = "all:\n\t@echo [$(KBUILD_OUTPUT)$(KCFLAGS)$(LLVM)$(LOCALVERSION)$(MAKEFLAGS)]\n\
+                        \tgcc -c a.c\n\tccache --get-config sloppiness\n";
+        std::fs::write(dir.path().join("Makefile"), makefile).expect("written");
+        std::fs::write(dir.path().join("a.c"), "#include <limits.h>\nint a = INT_MAX;\n").expect("written");
+        let test = "store::build_dir::tests::hostile_environment_does_not_reach_a_build";
+        let output = std::process::Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD, dir.path())
+            .envs([("CPATH", dir.path()), ("C_INCLUDE_PATH", dir.path()), ("KBUILD_OUTPUT", dir.path())])
+            .envs([("KCFLAGS", "-DX"), ("LLVM", "1"), ("LOCALVERSION", "-x"), ("MAKEFLAGS", "-n")])
+            .envs([("GCC_EXEC_PREFIX", "/nowhere/"), ("CCACHE_SLOPPINESS", "time_macros")])
+            .output()
+            .expect("runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(dir.path().join("a.o").is_file(), "nothing was compiled");
+        let log = std::fs::read_to_string(dir.path().join("log")).expect("a log");
+        let printed: Vec<&str> = log.lines().filter(|line| !line.starts_with(['$', 'm', 'g'])).collect();
+        assert_eq!(printed, ["[w]", "ccache --get-config sloppiness", ""], "{log}");
+    }
+
+    fn build_below(dir: &Utf8Path) {
+        let build_dir = BuildDir {
+            out: dir.join("out"),
+            scratch: dir.to_owned(),
+            log: dir.join("log"),
+            label: "thing one".to_owned(),
+            progress: &Silent,
+            sh: Shell::new().expect("a shell"),
+        };
+        let command = cmd!(build_dir.sh, "make -C {dir}");
+        build_dir.compile(command, Duration::from_secs(30)).expect("compiles");
     }
 }

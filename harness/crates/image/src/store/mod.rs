@@ -171,6 +171,8 @@ impl Store {
         };
         make_dir(&build_dir.out)?;
         make_dir(&build_dir.scratch)?;
+        // A build may look at where it was started ($(PWD) in a makefile).
+        build_dir.sh.change_dir(&build_dir.scratch);
         remove_file(&build_dir.log)?;
         let start = Instant::now();
         progress.begin(&label);
@@ -228,6 +230,17 @@ fn write_synced(path: &Utf8Path, bytes: &[u8]) -> Result<(), ImageError> {
         file.sync_all()
     };
     write().map_err(|e| ImageError::file("write", path, e))
+}
+
+/// Write a file so that a reader, even one without a lock, gets all of the old or all of the new text.
+pub(crate) fn write_whole(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
+    let fail = |e| ImageError::file("write", path, e);
+    let directory = path.parent().expect("a file stands in a directory");
+    make_dir(directory)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(fail)?;
+    io::Write::write_all(&mut file, text.as_bytes()).map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    Ok(())
 }
 
 #[cfg(test)]
