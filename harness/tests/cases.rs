@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use camino::Utf8Path;
 use diagnostic::Diagnostic;
-use goldtrace::report::{Colour, Progress, RerunHint, describe, draw_timelines, render_diagnostics};
+use goldtrace::report::{
+    Colour, Progress, ReportText, RerunHint, describe, draw_timelines, note, render_diagnostics,
+};
 use guest::{self, Guest, GuestName, Project};
 use image::{BuildOptions, Builder, SourcesFile, Store};
 use libtest_mimic::{Arguments, Completion, Failed};
@@ -26,13 +28,13 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = arguments.test_threads.or(Some(default_jobs()));
     if let Err(error) = interrupt::watch() {
-        eprintln!("error: failed to watch for interrupts: {error}");
+        note(&ReportText::of(format_args!("error: failed to watch for interrupts: {error}\n")));
         return ExitCode::from(3);
     }
     let inputs: &'static Inputs = match load() {
         Ok(inputs) => Box::leak(Box::new(inputs)),
         Err(errors) => {
-            eprint!("{}", render_diagnostics(&errors, Colour::of(&std::io::stderr())));
+            note(&render_diagnostics(&errors, Colour::of(&std::io::stderr())));
             return ExitCode::from(2);
         }
     };
@@ -94,7 +96,7 @@ impl Context {
                 let bless = Some(format!("cargo run --release -- bless {}", trial.case.id));
                 let hint = RerunHint { run: &run, bless };
                 // libtest-mimic prints the text as it is, wherever that goes.
-                Err(describe(&result, &hint, Colour::No).unwrap_or_default().into())
+                Err(describe(&result, &hint, Colour::No).unwrap_or_default().as_str().into())
             }
         }
     }

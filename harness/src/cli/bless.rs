@@ -5,6 +5,7 @@ use clap::Args;
 use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
 use super::status::Status;
+use crate::report::Output;
 use guest::Project;
 use trial::case::{Case, MissingGolden};
 use trial::{Blessing, bless_case};
@@ -40,20 +41,21 @@ pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<Status, Comman
     if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
         return Err(CommandError::BlessInCi);
     }
-    let mut refused = false;
+    let (mut refused, out) = (false, Output::default());
     for case in cases {
         match bless_case(project, case)? {
-            Blessing::Unchanged => anstream::println!("{}: unchanged", case.id),
+            Blessing::Unchanged => out.print(&line!("{}: unchanged", case.id)),
             Blessing::Written(files) => {
                 for file in files {
-                    anstream::println!("{}: wrote {file}", case.id);
+                    out.print(&line!("{}: wrote {file}", case.id));
                 }
             }
             Blessing::Refused(why) => {
                 refused = true;
-                anstream::println!("{}: refused: {why}", case.id);
+                out.print(&line!("{}: refused: {why}", case.id));
             }
         }
     }
+    out.finish()?;
     Ok(if refused { Status::Failed } else { Status::Success })
 }

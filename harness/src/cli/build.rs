@@ -48,24 +48,29 @@ impl Build {
                     Err(Unprepared::Failed(error)) => return Err(error.into()),
                 }
             }
-            print_guest(guest, &prepared.kernel(guest)?, &all);
+            print_guest(guest, &prepared.kernel(guest)?, &all)?;
         }
-        anstream::println!("host:\n  perf      {}", prepared.host_perf()?);
+        print_line!("host:\n  perf      {}", prepared.host_perf()?)?;
         Ok(Status::Success)
     }
 }
 
-fn print_guest(guest: &Guest, kernel: &PreparedKernel, all: &BTreeMap<RootfsSpec, Rootfs>) {
+fn print_guest(
+    guest: &Guest,
+    kernel: &PreparedKernel,
+    all: &BTreeMap<RootfsSpec, Rootfs>,
+) -> Result<(), CommandError> {
     let kernel = &kernel.kernel;
-    anstream::println!("guest {}: Linux {}", guest.name, kernel.release);
-    anstream::println!("  kernel    {}", kernel.image());
+    print_line!("guest {}: Linux {}", guest.name, kernel.release)?;
+    print_line!("  kernel    {}", kernel.image())?;
     if let Some(perf) = all.values().find_map(|rootfs| rootfs.perf.as_ref()) {
         let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
-        anstream::println!("  perf      {}{without}", perf.program());
+        print_line!("  perf      {}{without}", perf.program())?;
     }
     for Rootfs { initramfs, modules, perf } in all.values() {
         let perf = if perf.is_some() { " with perf" } else { "" };
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
-        anstream::println!("  initramfs {initramfs}{perf}, modules {}", names.join(" "));
+        print_line!("  initramfs {initramfs}{perf}, modules {}", names.join(" "))?;
     }
+    Ok(())
 }

@@ -23,63 +23,64 @@ impl Doctor {
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let mut missing = Vec::new();
 
-        anstream::println!("tools:");
+        print_line!("tools:")?;
         for (tool, package) in PROGRAMS {
-            look(tool, package, &mut missing);
+            look(tool, package, &mut missing)?;
         }
         for guest in &inputs.guests {
             for (program, package) in cross_programs(&guest.kernel.cross) {
-                look(&program, &package, &mut missing);
+                look(&program, &package, &mut missing)?;
             }
         }
 
-        anstream::println!("guests:");
+        print_line!("guests:")?;
         let sh = xshell::Shell::new().map_err(|e| CommandError::Guest(e.to_string()))?;
         for guest in &inputs.guests {
             let binary = &guest.qemu.binary;
-            look(binary, &guest.qemu.package, &mut missing);
+            look(binary, &guest.qemu.package, &mut missing)?;
             if let Ok(version) = process::read(cmd!(sh, "{binary} --version")) {
-                anstream::println!("  {}: {}", guest.name, version.lines().next().unwrap_or_default());
+                print_line!("  {}: {}", guest.name, version.lines().next().unwrap_or_default())?;
             }
             // A probe boot needs an image, which a look at the host must not build.
             let choice = AccelChoice::make(guest, WantedAccel::Auto, || Ok(()));
             match choice {
                 Ok(AccelChoice { accel: Accel::Kvm, .. }) => {
-                    anstream::println!("  {}: kvm, if a probe boot answers when a run begins", guest.name);
+                    print_line!("  {}: kvm, if a probe boot answers when a run begins", guest.name)?;
                 }
                 Ok(AccelChoice { accel, why }) => {
-                    anstream::println!("  {}: {} ({why})", guest.name, accel.name())
+                    print_line!("  {}: {} ({why})", guest.name, accel.name())?;
                 }
-                Err(why) => anstream::println!("  {}: {why}", guest.name),
+                Err(why) => print_line!("  {}: {why}", guest.name)?,
             }
         }
 
         // The cache is looked at and not made.
         let cache = Store::default_root()?;
-        anstream::println!("cache: {cache}");
-        anstream::println!("  {} products, {}", count(&cache.join("products")), free(&cache));
-        anstream::println!("cases: {}", inputs.cases.len());
+        print_line!("cache: {cache}")?;
+        print_line!("  {} products, {}", count(&cache.join("products")), free(&cache))?;
+        print_line!("cases: {}", inputs.cases.len())?;
 
         if missing.is_empty() {
-            anstream::println!("nothing is missing");
+            print_line!("nothing is missing")?;
             return Ok(Status::Success);
         }
         missing.sort();
         missing.dedup();
-        anstream::println!("missing packages: {}\nhelp: `ci/bootstrap` installs them", missing.join(" "));
+        print_line!("missing packages: {}\nhelp: `ci/bootstrap` installs them", missing.join(" "))?;
         Ok(Status::Infrastructure)
     }
 }
 
 /// Print where a program is; when it is nowhere, its package is missing.
-fn look(tool: &str, package: &str, missing: &mut Vec<String>) {
+fn look(tool: &str, package: &str, missing: &mut Vec<String>) -> Result<(), CommandError> {
     match which::which(tool) {
-        Ok(path) => anstream::println!("  {tool}: {}", path.display()),
+        Ok(path) => print_line!("  {tool}: {}", path.display())?,
         Err(_) => {
-            anstream::println!("  {tool}: MISSING (package {package})");
+            print_line!("  {tool}: MISSING (package {package})")?;
             missing.push(package.to_owned());
         }
     }
+    Ok(())
 }
 
 fn count(dir: &Utf8Path) -> usize {

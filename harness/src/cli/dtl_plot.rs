@@ -26,7 +26,7 @@ pub(super) struct DtlPlot {
 impl DtlPlot {
     pub(super) fn run(&self) -> Result<Status, CommandError> {
         let count = self.draw()?;
-        anstream::println!("{count} entries of the dispatch trace log: wrote {}", self.output);
+        print_line!("{count} entries of the dispatch trace log: wrote {}", self.output)?;
         Ok(Status::Success)
     }
 

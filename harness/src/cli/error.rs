@@ -4,7 +4,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 
 use super::plot_error::PlotError;
 use super::status::Status;
-use crate::report::{Colour, render_diagnostics};
+use crate::report::{Colour, PrintError, note, render_diagnostics};
 use diagnostic::Diagnostic;
 use guest::NoProject;
 use image::{ErrorKind, ImageError};
@@ -64,6 +64,9 @@ pub(super) enum CommandError {
     Guest(String),
     #[error("failed to {verb} `{path}`: {source}")]
     File { verb: &'static str, path: Utf8PathBuf, source: std::io::Error },
+    /// What the command prints cannot be printed.
+    #[error(transparent)]
+    Print(#[from] PrintError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -94,6 +97,7 @@ impl CommandError {
             CommandError::Plot(PlotError::Write { .. })
             | CommandError::Guest(_)
             | CommandError::File { .. }
+            | CommandError::Print(_)
             | CommandError::Io(_) => Status::Infrastructure,
             CommandError::Plot(_) => Status::WrongInput,
             CommandError::Image(error) => of_kind(error.kind()),
@@ -105,11 +109,11 @@ impl CommandError {
     pub(super) fn report(&self) -> Status {
         let status = if interrupt::happened() { Status::Interrupted } else { self.status() };
         match self {
-            _ if status == Status::Interrupted => anstream::eprintln!("interrupted"),
+            _ if status == Status::Interrupted => note_line!("interrupted"),
             CommandError::Files(errors) => {
-                anstream::eprint!("{}", render_diagnostics(errors, Colour::of(&std::io::stderr())));
+                note(&render_diagnostics(errors, Colour::of(&std::io::stderr())));
             }
-            error => anstream::eprintln!("error: {error}"),
+            error => note_line!("error: {error}"),
         }
         status
     }

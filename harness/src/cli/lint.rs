@@ -5,7 +5,7 @@ use clap::Args;
 use super::error::CommandError;
 use super::options::{Inputs, ProjectOption};
 use super::status::Status;
-use crate::report::{Colour, render_diagnostics};
+use crate::report::{Colour, note, render_diagnostics};
 use trial::case::MissingGolden;
 use trial::lint;
 
@@ -20,14 +20,14 @@ impl Lint {
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let findings = lint::lint(&inputs.cases, &inputs.guests);
         for (place, hole) in &findings.wide_holes {
-            anstream::println!("{}:{}: {hole}", place.file, place.span.line);
+            print_line!("{}:{}: {hole}", place.file, place.span.line)?;
         }
-        anstream::println!("{} placeholders {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len());
+        print_line!("{} placeholders {{{{re:...}}}} or {{{{..}}}}", findings.wide_holes.len())?;
         if findings.errors.is_empty() {
-            anstream::println!("{} cases, no problems found", inputs.cases.len());
+            print_line!("{} cases, no problems found", inputs.cases.len())?;
             return Ok(Status::Success);
         }
-        anstream::eprint!("{}", render_diagnostics(&findings.errors, Colour::of(&std::io::stderr())));
+        note(&render_diagnostics(&findings.errors, Colour::of(&std::io::stderr())));
         Ok(Status::Failed)
     }
 }

@@ -25,9 +25,9 @@ impl List {
         let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
         let guests = self.guests.choose(&inputs.guests)?;
-        anstream::println!("guests:");
+        print_line!("guests:")?;
         for guest in &guests {
-            anstream::println!(
+            print_line!(
                 "  {:10} {}, {} CPUs, {} MiB, {} -machine {}",
                 guest.name,
                 guest.arch.name,
@@ -35,16 +35,16 @@ impl List {
                 guest.memory_mib,
                 guest.qemu.binary,
                 guest.qemu.machine
-            );
+            )?;
         }
         let plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)?;
         let mut by_case: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for trial in &plan.trials {
             by_case.entry(trial.case.id.as_str()).or_default().push(trial.guest.name.as_str());
         }
-        anstream::println!("cases:");
+        print_line!("cases:")?;
         for case in inputs.cases.iter().filter(|case| by_case.contains_key(case.id.as_str())) {
-            anstream::println!("  {}: {}", case.id, case.title);
+            print_line!("  {}: {}", case.id, case.title)?;
             let captures = case.steps.iter().filter(|step| step.capture.is_some()).count();
             let mut line = format!("    on {}; {captures} captures", by_case[case.id.as_str()].join(", "));
             if let Some(document) = &case.document {
@@ -58,9 +58,9 @@ impl List {
             if !requires.is_empty() {
                 line.push_str(&format!("; skipped without {}", requires.join(", ")));
             }
-            anstream::println!("{line}");
+            print_line!("{line}")?;
         }
-        anstream::println!("{} trials", plan.trials.len());
+        print_line!("{} trials", plan.trials.len())?;
         Ok(Status::Success)
     }
 }

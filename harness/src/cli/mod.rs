@@ -1,5 +1,26 @@
 //! The command line: one module a subcommand.
 
+/// A line of text, with every character visible.
+macro_rules! line {
+    ($($arguments:tt)*) => {
+        crate::report::ReportText::of(format_args!("{}\n", format_args!($($arguments)*)))
+    };
+}
+
+/// Print a line on standard output, with every character visible.
+macro_rules! print_line {
+    ($($arguments:tt)*) => {
+        crate::report::print(&line!($($arguments)*))
+    };
+}
+
+/// Print a line on standard error, with every character visible.
+macro_rules! note_line {
+    ($($arguments:tt)*) => {
+        crate::report::note(&line!($($arguments)*))
+    };
+}
+
 mod bless;
 mod build;
 mod doctor;

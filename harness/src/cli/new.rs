@@ -73,7 +73,7 @@ impl NewModule {
         fs::create_dir_all(&case).map_err(|e| CommandError::file("create", &case, e))?;
         let file = case.join(FILE);
         fs::write(&file, text).map_err(|e| CommandError::file("write", &file, e))?;
-        anstream::println!("wrote {}", project.shown(&file));
+        print_line!("wrote {}", project.shown(&file))?;
         // Without a golden nothing would be asserted.
         let outcome = Run::blessing(&self.name, self.guests.clone(), self.images.clone()).run(option);
         if !has_golden(&case).map_err(|e| CommandError::file("read", &case, e))? {
@@ -82,7 +82,7 @@ impl NewModule {
             let above = case.ancestors().take_while(|directory| *directory != project.path("cases"));
             // A directory that is not empty holds other cases.
             let _ = above.map(fs::remove_dir).take_while(Result::is_ok).count();
-            anstream::eprintln!("removed {} again: its goldens could not be written", project.shown(&file));
+            note_line!("removed {} again: its goldens could not be written", project.shown(&file));
         }
         outcome
     }

@@ -119,7 +119,7 @@ impl Inputs {
             errors.extend(stale);
         } else {
             for Diagnostic { file, span, message, .. } in stale {
-                anstream::eprintln!("warning: {file}:{}: {message}", span.line);
+                note_line!("warning: {file}:{}: {message}", span.line);
             }
         }
         match sources {

@@ -6,7 +6,9 @@ use super::bless::bless;
 use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{HELP, Status};
-use crate::report::{Colour, RerunHint, Summary, describe_group, draw_timelines, groups, headline};
+use crate::report::{
+    Colour, Output, ReportText, RerunHint, Summary, describe_group, draw_timelines, groups, headline,
+};
 use guest::Guest;
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
@@ -80,14 +82,15 @@ impl Run {
         }
         if self.dry_run {
             for trial in &plan.trials {
-                anstream::println!("{trial}");
+                print_line!("{trial}")?;
             }
             return Ok(Status::Success);
         }
         let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
         // Builds come before the first boot, which shows their progress undisturbed.
         check_prepared(&prepared.prepare_all(&plan.trials), plan.trials.len())?;
-        introduce(&prepared, &plan.guests());
+        let out = Output::default();
+        introduce(&prepared, &plan.guests(), &out);
         let dir = RunDir::create(&project)?;
         let jobs = self.jobs.map_or_else(default_jobs, usize::from);
         let start = std::time::Instant::now();
@@ -96,8 +99,11 @@ impl Run {
             draw_timelines(trial, &dir);
             outcome
         };
-        let finished =
-            run_all(&plan.trials, jobs, run, |finished| anstream::println!("{}", headline(finished)));
+        let finished = run_all(&plan.trials, jobs, run, |finished| {
+            let mut line = headline(finished);
+            line.end_line();
+            out.print(&line);
+        });
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
         let is_new = |trial: &TrialResult| self.only.is_some() && trial.outcome.only_captures_differ();
@@ -109,12 +115,20 @@ impl Run {
             let bless = Some(shell_line(["goldtrace", "bless", case]));
             let hint = RerunHint { run: &shell_line(rerun), bless };
             if let Some(text) = describe_group(&group, &hint, colour) {
-                let names: Vec<String> = group.iter().map(|trial| headline(trial)).collect();
-                anstream::println!("\n{}\n{text}", names.join("\n"));
+                let mut shown = ReportText::default();
+                for trial in &group {
+                    shown.end_line();
+                    shown.append(&headline(trial));
+                }
+                shown.end_line();
+                shown.append(&text);
+                shown.end_line();
+                out.print(&shown);
             }
         }
         let summary = Summary::of(&finished);
-        anstream::println!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path());
+        out.print(&line!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path()));
+        out.finish()?;
         let status = self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>());
         if self.bless && status != Status::Interrupted {
             let mut cases: Vec<&Case> = plan.trials.iter().map(|trial| trial.case).collect();
@@ -149,17 +163,17 @@ fn check_prepared(failed: &[(&Trial<'_>, PrepareError)], trials: usize) -> Resul
 }
 
 /// Print what is about to run, one line a guest.
-fn introduce(prepared: &PreparedGuests, guests: &[&Guest]) {
+fn introduce(prepared: &PreparedGuests, guests: &[&Guest], out: &Output) {
     for guest in guests {
         // What could not be made is reported with the trials that need it.
         if let (Ok(kernel), Ok(accel)) = (prepared.kernel(guest), prepared.accel(guest)) {
-            anstream::println!(
+            out.print(&line!(
                 "guest {}: Linux {}, {} ({})",
                 guest.name,
                 kernel.kernel.release,
                 accel.accel.name(),
                 accel.why
-            );
+            ));
         }
     }
 }

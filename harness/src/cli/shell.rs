@@ -65,7 +65,7 @@ impl Shell {
             prepared.start(Mode::Shell, path, console).map_err(|e| CommandError::Guest(e.to_string()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
-            anstream::eprintln!("guest {}: `exit` or Ctrl-] ends it", guest.name);
+            note_line!("guest {}: `exit` or Ctrl-] ends it", guest.name);
         }
         let _raw = terminal.then(RawTerminal::enter).transpose()?;
         // The reader of our standard input cannot be ended while it waits; it ends with the process.

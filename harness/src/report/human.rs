@@ -7,6 +7,7 @@ use anstyle::AnsiColor;
 use camino::Utf8Path;
 
 use super::colour::Colour;
+use super::text::ReportText;
 use super::{decoded, diff};
 use trial::{ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError, TrialResult};
 
@@ -61,9 +62,8 @@ impl fmt::Display for Summary {
     }
 }
 
-/// One line for a trial that is over, with colours; printing through anstream drops them where they
-/// do not belong.
-pub fn headline(trial: &TrialResult) -> String {
+/// One line for a trial that is over, with colours; they are not printed where they do not belong.
+pub fn headline(trial: &TrialResult) -> ReportText {
     let (word, colour) = match &trial.outcome {
         Outcome::Pass => ("PASS ", AnsiColor::Green),
         Outcome::Fail(_) => ("FAIL ", AnsiColor::Red),
@@ -74,7 +74,9 @@ pub fn headline(trial: &TrialResult) -> String {
         Outcome::Interrupted => ("INTERRUPTED", AnsiColor::Yellow),
     };
     let style = colour.on_default().bold();
-    let mut line = format!("{style}{word}{style:#} {} ({})", trial.name, seconds(trial.elapsed));
+    let mut line = ReportText::default();
+    line.styled(style, word);
+    let _ = write!(line, " {} ({})", trial.name, seconds(trial.elapsed));
     match &trial.outcome {
         Outcome::Skip(why) => {
             let _ = write!(line, ": {why}");
@@ -99,15 +101,15 @@ pub struct RerunHint<'a> {
 
 /// Everything that a person needs to know of a trial that did not pass; `None` when it did. The
 /// captures of a trial whose kernel printed a splat are not offered to be accepted.
-pub fn describe(trial: &TrialResult, hint: &RerunHint<'_>, colour: Colour) -> Option<String> {
+pub fn describe(trial: &TrialResult, hint: &RerunHint<'_>, colour: Colour) -> Option<ReportText> {
     describe_group(&[trial], hint, colour)
 }
 
 /// The same of trials that failed in the same way (see [`groups`](super::groups)): the failure of the first is shown,
 /// and then where those of the others are kept.
-pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Colour) -> Option<String> {
+pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Colour) -> Option<ReportText> {
     let (trial, others) = trials.split_first()?;
-    let mut text = String::new();
+    let mut text = ReportText::default();
     match &trial.outcome {
         Outcome::Pass | Outcome::Xfail(_) | Outcome::Skip(_) | Outcome::Interrupted => return None,
         Outcome::Fail(found) => failures(found, colour, &mut text),
@@ -124,7 +126,9 @@ pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Col
     }
     for other in others {
         let _ = writeln!(text, "the same on {}, kept in:", other.name);
-        text.extend(kept(&other.outcome).iter().map(|file| format!("  {file}\n")));
+        for file in kept(&other.outcome) {
+            let _ = writeln!(text, "  {file}");
+        }
     }
     let alone = if others.is_empty() { "run it alone" } else { "run them alone" };
     let _ = writeln!(text, "{alone}: {}", hint.run);
@@ -151,16 +155,18 @@ fn kept(outcome: &Outcome) -> Vec<&Utf8Path> {
     }
 }
 
-fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
+fn failures(failures: &[Failure], colour: Colour, text: &mut ReportText) {
     for failure in failures {
         match failure {
-            Failure::Capture(failure) => text.push_str(&diff::render(failure, colour)),
-            Failure::Decoded(failure) => text.push_str(&decoded::render(failure)),
+            Failure::Capture(failure) => diff::render(failure, colour, text),
+            Failure::Decoded(failure) => decoded::render(failure, text),
             Failure::Module(failure) => {
                 let ModuleFailure { step: StepPlace { file, line, .. }, module, differences } =
                     failure.as_ref();
                 let _ = writeln!(text, "{file}:{line}: module {module} is not what its source defines");
-                text.extend(differences.iter().map(|difference| format!("  {difference}\n")));
+                for difference in differences {
+                    let _ = writeln!(text, "  {difference}");
+                }
             }
             Failure::Kernel { splat, others, step, console } => {
                 let what = if splat.fatal { "panic" } else { "splat" };
@@ -175,7 +181,7 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut String) {
     }
 }
 
-fn trial_error(error: &TrialError, text: &mut String) {
+fn trial_error(error: &TrialError, text: &mut ReportText) {
     let TrialError { what, step, command, stderr, console, dir } = error;
     let _ = writeln!(text, "{what}");
     at_step(step.as_ref(), text);
@@ -193,7 +199,7 @@ fn trial_error(error: &TrialError, text: &mut String) {
     }
 }
 
-fn at_step(step: Option<&StepPlace>, text: &mut String) {
+fn at_step(step: Option<&StepPlace>, text: &mut ReportText) {
     if let Some(StepPlace { file, line, summary }) = step {
         let _ = writeln!(text, "  at {file}:{line}: {summary}");
     }
@@ -216,7 +222,7 @@ mod tests {
     fn shown(trials: &[TrialResult]) -> String {
         let bless = Some("goldtrace bless a".to_owned());
         let hint = RerunHint { run: "goldtrace run a@g", bless };
-        describe_group(&trials.iter().collect::<Vec<_>>(), &hint, Colour::No).expect("a text")
+        describe_group(&trials.iter().collect::<Vec<_>>(), &hint, Colour::No).expect("a text").to_string()
     }
 
     fn capture() -> Failure {

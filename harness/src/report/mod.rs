@@ -5,15 +5,22 @@ mod decoded;
 mod diagnostics;
 mod diff;
 mod equal;
+mod escape;
+#[cfg(test)]
+mod hostile_tests;
 mod human;
+mod print;
 mod progress;
 #[cfg(test)]
 mod testing;
+mod text;
 mod timelines;
 
 pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
 pub use equal::groups;
 pub use human::{RerunHint, Summary, describe, describe_group, headline};
+pub use print::{Output, PrintError, note, print};
 pub use progress::{Progress, Style};
+pub use text::ReportText;
 pub use timelines::draw_timelines;

@@ -9,6 +9,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use image::ProgressSink;
 
+use super::print::note;
+use super::text::ReportText;
+
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -49,10 +52,14 @@ impl Progress {
     fn say(&self, text: &str) {
         match self.style {
             // A line printed past the spinners would be overwritten by them.
-            Style::Terminal => drop(self.bars.println(text)),
-            Style::Lines => anstream::eprintln!("{text}"),
+            Style::Terminal => drop(self.bars.println(shown(text))),
+            Style::Lines => note(&ReportText::of(format_args!("{text}\n"))),
         }
     }
+}
+
+fn shown(text: &str) -> String {
+    ReportText::of(format_args!("{text}")).to_string()
 }
 
 impl ProgressSink for Progress {
@@ -63,7 +70,7 @@ impl ProgressSink for Progress {
             let style =
                 ProgressStyle::with_template("{spinner} {prefix}  {elapsed}  {pos} lines  {wide_msg}");
             bar.set_style(style.expect("the template is valid"));
-            bar.set_prefix(step.to_owned());
+            bar.set_prefix(shown(step));
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
@@ -81,7 +88,7 @@ impl ProgressSink for Progress {
             entry.lines += 1;
             if let Some(bar) = &entry.bar {
                 bar.set_position(entry.lines);
-                bar.set_message(line.trim().to_owned());
+                bar.set_message(shown(line.trim()));
                 return;
             }
             if entry.mentioned.elapsed() < EVERY {

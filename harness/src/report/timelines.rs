@@ -7,6 +7,8 @@ use camino::Utf8PathBuf;
 use formats::Format;
 use trial::{RunDir, Trial};
 
+use super::print::note;
+use super::text::ReportText;
 use crate::plot;
 
 /// Draw each capture of the trial that shows dispatches, as `plots/NAME.svg` beside `captures/`.
@@ -19,7 +21,7 @@ pub fn draw_timelines(trial: &Trial<'_>, run: &RunDir) {
         let picture = dir.plot(&capture.name);
         let title = format!("{}: {}", trial.case.id, capture.name);
         if let Err(error) = draw(&dir.capture(&capture.name), &title, &picture) {
-            anstream::eprintln!("warning: failed to draw `{picture}`: {error}");
+            note(&ReportText::of(format_args!("warning: failed to draw `{picture}`: {error}\n")));
         }
     }
 }

@@ -138,6 +138,26 @@ fn only_the_command_prints() {
 }
 
 #[test]
+fn one_module_of_the_command_prints() {
+    let command = PACKAGES.iter().find(|package| package.name == "goldtrace").expect("the command");
+    let mut wrong = Vec::new();
+    for file in command.files.iter().filter(|file| !file.path.as_str().ends_with("src/report/print.rs")) {
+        for call in file.source.macros.iter().filter(|call| !call.in_test) {
+            if ["print", "println", "eprint", "eprintln", "dbg"].contains(&call.name.as_str()) {
+                wrong.push(format!("{}:{}: {}! prints what is not escaped", file.path, call.line, call.name));
+            }
+        }
+        for path in file.source.paths.iter().filter(|path| !path.in_test) {
+            let stream = path.parts.last().is_some_and(|last| last == "stdout" || last == "stderr");
+            if stream && path.parts.first().is_some_and(|first| first == "anstream") {
+                wrong.push(format!("{}:{}: prints past report::print", file.path, path.line));
+            }
+        }
+    }
+    assert_none(&wrong);
+}
+
+#[test]
 fn dependencies_are_used() {
     let mut wrong = Vec::new();
     for package in PACKAGES.iter() {

@@ -1,6 +1,6 @@
 //! One line for showing: its words, cut to a width, the holes with their values.
 
-use super::escape::{Backslash, escape};
+use crate::report::escape::{Backslash, escape};
 use golden::{Bindings, Hole, Pattern, Segment};
 
 /// Columns of a line beyond these are cut.

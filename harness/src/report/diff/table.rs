@@ -6,12 +6,13 @@ use std::ops::Range;
 
 use anstyle::Style;
 
-use super::escape::columns_of;
 use super::hunks::{Item, cut};
 use super::line::{Line, WIDTH_MAX};
 use super::rows::{Row, Sign, pairs};
 use super::words::{mark, spans};
 use crate::report::colour::{Colour, Palette};
+use crate::report::escape::columns_of;
+use crate::report::text::ReportText;
 use golden::Pattern;
 use trial::CaptureFailure;
 
@@ -48,7 +49,7 @@ pub(super) fn write(
     rows: &[Row],
     lines: &[&[u8]],
     colour: Colour,
-    text: &mut String,
+    text: &mut ReportText,
 ) {
     let counts = [failure.golden.text.count(), lines.len()];
     let width = |at: usize| counts[at].to_string().len().max(HEADS[at].len());
@@ -65,7 +66,7 @@ pub(super) fn write(
 }
 
 impl<'t> Table<'t> {
-    fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut ReportText) {
         let items = cut(self.rows);
         let shown = items.iter().filter_map(|item| match item {
             Item::Row(at) => Some(*at),
@@ -74,7 +75,7 @@ impl<'t> Table<'t> {
         let mut changed = self.changed(shown);
         self.faint(&self.gutters(HEADS), text);
         for item in items {
-            let note = |sides: [&str; 2], note: String, text: &mut String| {
+            let note = |sides: [&str; 2], note: String, text: &mut ReportText| {
                 self.faint(&format!("{} |{note}", self.gutters(sides)), text);
             };
             match item {
@@ -158,11 +159,11 @@ impl<'t> Table<'t> {
         }
     }
 
-    fn row(&self, row: &Row, line: &Line<'_>, text: &mut String) {
+    fn row(&self, row: &Row, line: &Line<'_>, text: &mut ReportText) {
         let number = |number: Option<usize>| number.map(|n| n.to_string()).unwrap_or_default();
         let (golden, capture) = (number(row.golden), number(row.capture));
         let faint = self.palette.faint;
-        let _ = write!(text, "{faint}{} |{faint:#}", self.gutters([&golden, &capture]));
+        text.styled(faint, &format!("{} |", self.gutters([&golden, &capture])));
         let (style, stress) = match row.sign {
             Sign::Both => (Style::new(), Style::new()),
             Sign::Ignored => (faint, faint),
@@ -170,18 +171,14 @@ impl<'t> Table<'t> {
             Sign::Capture => (self.palette.capture, self.palette.capture_word),
         };
         if row.sign != Sign::Both || !line.words.is_empty() {
-            let _ = write!(text, "{style}{}{}", row.sign.char(), line.prefix());
+            text.styled(style, &format!("{}{}", row.sign.char(), line.prefix()));
             for part in line.words.chunk_by(|a, b| a.differs == b.differs) {
                 let words: String = part.iter().map(|word| word.text.as_str()).collect();
-                if part[0].differs {
-                    let _ = write!(text, "{style:#}{stress}{words}{stress:#}{style}");
-                } else {
-                    text.push_str(&words);
-                }
+                text.styled(if part[0].differs { stress } else { style }, &words);
             }
-            let _ = write!(text, "{}{style:#}", line.suffix());
+            text.styled(style, &line.suffix());
         }
-        text.push('\n');
+        text.end_line();
     }
 
     fn gutters(&self, [golden, capture]: [&str; 2]) -> String {
@@ -189,9 +186,9 @@ impl<'t> Table<'t> {
         format!("{golden:>left$} {capture:>right$}")
     }
 
-    fn faint(&self, line: &str, text: &mut String) {
-        let faint = self.palette.faint;
-        let _ = writeln!(text, "{faint}{line}{faint:#}");
+    fn faint(&self, line: &str, text: &mut ReportText) {
+        text.styled(self.palette.faint, line);
+        text.end_line();
     }
 }
 

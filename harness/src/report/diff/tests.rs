@@ -20,7 +20,13 @@ fn failure(golden: &str, capture: &[u8], format: Format) -> CaptureFailure {
 fn diff(golden: &str, capture: &[u8], format: Format) -> String {
     let failure = failure(golden, capture, format);
     assert!(!failure.comparison.passes());
-    render(&failure, Colour::No)
+    rendered(&failure, Colour::No)
+}
+
+fn rendered(failure: &CaptureFailure, colour: Colour) -> String {
+    let mut text = ReportText::default();
+    render(failure, colour, &mut text);
+    text.to_string()
 }
 
 fn plain(golden: &str, capture: &str) -> String {
@@ -335,19 +341,19 @@ fn broken_rules_beyond_the_most_are_counted() {
 #[test]
 fn colours_stress_differing_words() {
     let failure = failure("a: 1 {{n}}\nb\n", b"a: 2 7\nb\n", Format::Plain);
-    let text = render(&failure, Colour::Yes).replace('\x1b', "^[");
+    let text = rendered(&failure, Colour::Yes).replace('\x1b', "^[");
     expect![[r#"
         ^[[1mcases/a/out.golden:2: the capture differs^[[0m
         ^[[2mgolden capture^[[0m
-        ^[[2m     2         |^[[0m^[[31m-a: ^[[0m^[[1m^[[7m^[[31m1^[[0m^[[31m {{n}}^[[0m
-        ^[[2m             1 |^[[0m^[[32m+a: ^[[0m^[[1m^[[7m^[[32m2^[[0m^[[32m 7^[[0m
+        ^[[2m     2         |^[[0m^[[31m-^[[0m^[[31ma: ^[[0m^[[1m^[[7m^[[31m1^[[0m^[[31m {{n}}^[[0m
+        ^[[2m             1 |^[[0m^[[32m+^[[0m^[[32ma: ^[[0m^[[1m^[[7m^[[32m2^[[0m^[[32m 7^[[0m
         ^[[2m     3       2 |^[[0m b
           capture: last/out
     "#]]
     .assert_eq(&text);
-    let stripped = anstream::adapter::strip_str(&render(&failure, Colour::Yes)).to_string();
+    let stripped = anstream::adapter::strip_str(&rendered(&failure, Colour::Yes)).to_string();
     let pointers = |line: &&str| line.trim_start_matches([' ', '|', '^']).is_empty();
-    let plain = render(&failure, Colour::No);
+    let plain = rendered(&failure, Colour::No);
     assert!(stripped.lines().eq(plain.lines().filter(|line| !pointers(line))));
 }
 
@@ -356,14 +362,14 @@ fn long_line_is_cut_with_its_length() {
     let mut failure = failure("a\n", b"a b\n", Format::Plain);
     failure.capture = vec![b'a'; 1 << 20];
     failure.capture.push(b'\n');
-    let text = render(&failure, Colour::No);
+    let text = rendered(&failure, Colour::No);
     assert!(text.contains("a... (1048576 bytes)\n"), "{text}");
     assert!(text.len() < 1000);
 }
 
 #[test]
 fn pointer_is_below_the_word_after_wide_characters() {
-    let text = render(&failure("漢字 a\n", "漢字 b\n".as_bytes(), Format::Plain), Colour::No);
+    let text = rendered(&failure("漢字 a\n", "漢字 b\n".as_bytes(), Format::Plain), Colour::No);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[3..5], ["             1 |+漢字 b", "               |      ^"], "{text}");
 }
@@ -405,7 +411,7 @@ proptest! {
         format in prop::sample::select(vec![Format::Plain, Format::Hist, Format::HistDebug]),
     ) {
         let failure = failure(&body, &capture, format);
-        let text = render(&failure, Colour::No);
+        let text = rendered(&failure, Colour::No);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{:?}", text);
         let counts = [failure.golden.text.count(), split_lines(&capture).0.len()];
         let title = text.lines().find_map(|line| line.strip_suffix(": the capture differs"));
@@ -421,6 +427,6 @@ proptest! {
                 prop_assert!(cell.is_empty() || cell == "..." || number, "{}", text);
             }
         }
-        let _ = render(&failure, Colour::Yes);
+        let _ = rendered(&failure, Colour::Yes);
     }
 }

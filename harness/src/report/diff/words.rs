@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::escape::columns;
 use super::line::{Content, Line, Word};
+use crate::report::escape::columns;
 use formats::{Format, Token};
 use golden::{Bindings, Hole, PatternBuilder};
 

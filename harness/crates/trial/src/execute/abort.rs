@@ -208,5 +208,5 @@ pub(super) fn excerpt(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.lines().collect();
     let last = &lines[lines.len().saturating_sub(10)..];
-    last.iter().map(|line| format!("\n    stderr: {}", line.escape_debug())).collect()
+    last.iter().map(|line| format!("\n    stderr: {line}")).collect()
 }

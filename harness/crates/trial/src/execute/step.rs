@@ -78,7 +78,7 @@ mod tests {
     fn every_other_end_has_its_words_and_the_steps_last_words() {
         let words = |action, of| {
             let text = end(action, of).expect_err("another end");
-            text.strip_suffix("\n    stderr: one\n    stderr: two\\u{7}").expect("the excerpt").to_owned()
+            text.strip_suffix("\n    stderr: one\n    stderr: two\x07").expect("the excerpt").to_owned()
         };
         assert_eq!(words(run(0), StepEnd::Exited(1)), "exit status 1, expected 0");
         assert_eq!(words(run(1), StepEnd::Exited(0)), "exit status 0, expected 1");

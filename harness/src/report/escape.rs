@@ -33,14 +33,11 @@ pub(super) fn escape(bytes: &[u8], room: usize, backslash: Backslash) -> Escaped
         let mut chars = chunk.valid().chars().peekable();
         while let Some(c) = chars.next() {
             let escape = match c {
-                '\t' => None,
                 '\\' => match chars.peek() {
                     Some('x' | 'u') if backslash == Backslash::Escaped => Some("\\x5c".to_owned()),
                     _ => None,
                 },
-                _ if c.is_ascii_control() => Some(format!("\\x{:02x}", u32::from(c))),
-                _ if c.is_control() || is_invisible(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
-                _ => None,
+                _ => escape_char(c),
             };
             let fits = match &escape {
                 Some(escape) => escaped.push(escape, room),
@@ -98,11 +95,28 @@ pub(super) fn columns_of(c: char) -> usize {
     c.width().unwrap_or(1)
 }
 
-/// Characters that change how others are shown, or show as nothing (Unicode 16, general category
-/// Cf and the two line separators; the common ones).
+/// The text that stands for a character that a terminal would obey or not show as what it is; `None` for all others,
+/// a tab among them.
+pub(super) fn escape_char(c: char) -> Option<String> {
+    match c {
+        '\t' | ' '..='~' => None,
+        _ if c.is_ascii_control() => Some(format!("\\x{:02x}", u32::from(c))),
+        _ if is_invisible(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
+        _ => None,
+    }
+}
+
+/// Characters that control how others are shown, look like a space or show as nothing.
+///
+/// To the standard library, all of the general categories C and Z but U+0020 are not printable. It shows a mark that
+/// combines with the character before it. The rest are letters, marks and symbols that have no glyph: those of
+/// `Default_Ignorable_Code_Point` in DerivedCoreProperties.txt (Unicode 16), and the empty Braille pattern.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}')
+    let after_another = ['a', c].iter().collect::<String>();
+    let is_printable = after_another.escape_debug().nth(1) == Some(c) || matches!(c, '"' | '\'' | '\\');
+    !is_printable
+        || matches!(c, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 #[cfg(test)]
@@ -122,6 +136,18 @@ mod tests {
         assert_eq!(shown("\u{85}\u{202e}x\u{200b}".as_bytes()), "\\u{85}\\u{202e}x\\u{200b}");
         assert_eq!(shown(br"\n \x00 \"), r"\n \x5cx00 \");
         assert_eq!(escape(br"\x00", 9, Backslash::Kept).text, r"\x00");
+    }
+
+    #[test]
+    fn space_and_letters_without_a_glyph_are_escaped_and_marks_are_not() {
+        let invisible =
+            "\u{a0}\u{2009}\u{3000}\u{feff}\u{ad}\u{2066}\u{2028}\u{e0041}\u{3164}\u{2800}\u{fe0f}\u{34f}";
+        for c in invisible.chars() {
+            assert_eq!(shown(c.to_string().as_bytes()), format!("\\u{{{:x}}}", u32::from(c)));
+        }
+        for text in ["a\u{301}", "\"'", "äß", "漢", "→", "𝄞", "\u{1f600}"] {
+            assert_eq!(shown(text.as_bytes()), text);
+        }
     }
 
     #[test]
