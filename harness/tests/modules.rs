@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use guest::ModuleSource;
 use image::{BuiltModule, RootfsSpec};
 use kmod::{Module, missing_definitions};
 use support::{TestProject, prepared};
@@ -117,6 +118,72 @@ fn module_of_a_case_is_built_for_each_guest_and_its_change_is_noticed() {
         "2 failed",
     ];
     assert_ends(&project, &["run"], 1, &parts);
+}
+
+/// The module `hello` of a project, built for a guest.
+fn hello(project: &TestProject, guest: &str) -> BuiltModule {
+    let guest = support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
+    let directory = project.root.join("cases/hello/module").canonicalize_utf8().expect("there");
+    let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(directory)] };
+    let ready = prepared().guest(guest, &spec).expect("prepared");
+    ready.rootfs.modules.into_iter().find(|module| module.name == "hello").expect("built")
+}
+
+#[test]
+fn events_are_compared_with_their_source_however_it_comes_to_define_them() {
+    let define = "#define CREATE_TRACE_POINTS\n";
+    let flag = format!("{KBUILD}CFLAGS_hello.o += -DCREATE_TRACE_POINTS\n");
+    let sources = [
+        (KBUILD, SOURCE.replace(define, "#define\tCREATE_TRACE_POINTS\n")),
+        (flag.as_str(), SOURCE.replace(define, "")),
+        (KBUILD, SOURCE.replace(define, "#include \"points.h\"\n")),
+    ];
+    for (kbuild, source) in sources {
+        let project = project();
+        project.write("cases/hello/module/Kbuild", kbuild.as_bytes());
+        project.write("cases/hello/module/hello.c", source.as_bytes());
+        project.write("cases/hello/module/points.h", define.as_bytes());
+        let module = hello(&project, "x86_64");
+        let text = fs::read_to_string(module.preprocessed.expect("kept")).expect("readable");
+        assert!(text.contains("event_hello_said"), "{kbuild}{source}");
+    }
+}
+
+#[test]
+fn module_is_built_from_a_directory_with_what_no_build_reads_and_with_any_bytes() {
+    let project = project();
+    // As its author runs make there, $(PWD) is the module's directory.
+    project.write("cases/hello/module/Kbuild", b"obj-m += hello.o\nccflags-y += -I$(PWD) -I$(PWD)/more\n");
+    project.write("cases/hello/module/more/points.h", b"#define CREATE_TRACE_POINTS\n");
+    let source = SOURCE.replace("#define CREATE_TRACE_POINTS", "#include <points.h>");
+    let latin1 = [b"/* Andr\xe9 */\n", source.as_bytes()].concat();
+    project.write("cases/hello/module/hello.c", &latin1);
+    let directory = project.root.join("cases/hello/module");
+    std::os::unix::fs::symlink("/nowhere", directory.join("dangling")).expect("linked");
+    let status = Command::new("mkfifo").arg(directory.join("fifo")).status().expect("runs");
+    assert!(status.success());
+    for guest in ["x86_64", "ppc64le"] {
+        let module = hello(&project, guest);
+        let text = fs::read(module.preprocessed.expect("kept")).expect("readable");
+        let module = Module::parse(&fs::read(&module.file).expect("readable")).expect("a module");
+        assert_eq!(missing_definitions(&text, &module), [""; 0]);
+    }
+}
+
+#[test]
+fn module_in_a_file_is_read_once_and_a_source_beside_it_is_not_its_own() {
+    let project = project();
+    let built = hello(&project, "x86_64");
+    project.write("x/hello.ko", &fs::read(&built.file).expect("readable"));
+    project.write("x/hello.i", b"int another;\n");
+    let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::File(project.root.join("x/hello.ko"))] };
+    let guest = support::guests().iter().find(|known| known.name.as_str() == "x86_64").expect("a guest");
+    let ready = prepared().guest(guest, &spec).expect("prepared");
+    let module = ready.rootfs.modules.iter().find(|module| module.name == "hello").expect("taken");
+    // The user builds it again.
+    project.write("x/hello.ko", b"another file");
+    assert_eq!(fs::read(&module.file).expect("readable"), fs::read(&built.file).expect("readable"));
+    assert_eq!(module.preprocessed, None);
 }
 
 #[test]

@@ -32,7 +32,12 @@ fn hex(bytes: &[u8]) -> Digest {
 
 /// The digest of a text.
 pub fn text_digest(text: &str) -> Digest {
-    hex(&sha2::Sha256::digest(text.as_bytes()))
+    bytes_digest(text.as_bytes())
+}
+
+/// The digest of bytes.
+pub fn bytes_digest(bytes: &[u8]) -> Digest {
+    hex(&sha2::Sha256::digest(bytes))
 }
 
 /// The digest of a file's bytes.

@@ -218,6 +218,17 @@ pub enum ImageError {
     /// No environment variable says where the cache is.
     #[error("failed to choose a cache directory: none of GOLDTRACE_CACHE, XDG_CACHE_HOME and HOME is set")]
     NoCacheDirectory,
+    /// Builds cannot work below the cache's path.
+    #[error(
+        "failed to use the cache directory `{root}`: {character:?} in its path would end a word for make, and the \
+         kernel's make refuses it\nhelp: set GOLDTRACE_CACHE to a directory of letters, digits, `/`, `.`, `_` and `-`"
+    )]
+    CachePath {
+        /// The cache's directory.
+        root: Utf8PathBuf,
+        /// The first such character.
+        character: char,
+    },
     /// Another process holds a lock for too long.
     #[error(
         "gave up after {seconds} s: another goldtrace holds {path}\nhelp: end it, or set GOLDTRACE_CACHE to another directory"
@@ -307,9 +318,11 @@ impl ImageError {
             | ImageError::LockTimeout { .. }
             | ImageError::NoSpace { .. }
             | ImageError::File { .. } => ErrorKind::Io,
-            ImageError::Lacks { .. } | ImageError::Host(_) | ImageError::Command(_) | ImageError::Io(_) => {
-                ErrorKind::Host
-            }
+            ImageError::CachePath { .. }
+            | ImageError::Lacks { .. }
+            | ImageError::Host(_)
+            | ImageError::Command(_)
+            | ImageError::Io(_) => ErrorKind::Host,
         }
     }
 

@@ -14,7 +14,7 @@ use super::version::major_minor;
 use crate::digest::text_digest;
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
-use crate::store::Store;
+use crate::store::{Store, write_whole};
 
 /// How long found versions are used before the mirror is asked again.
 const FRESH: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -157,13 +157,8 @@ impl Sources {
     }
 
     fn keep(&self, path: &Utf8Path) -> Result<(), ImageError> {
-        let fail = |e| ImageError::file("write", path, e);
-        let directory = path.parent().expect("a file stands in a directory");
-        fs::create_dir_all(directory).map_err(fail)?;
-        let mut file = tempfile::NamedTempFile::new_in(directory).map_err(fail)?;
-        serde_json::to_writer_pretty(&mut file, self).map_err(|e| fail(e.into()))?;
-        file.persist(path).map_err(|e| fail(e.error))?;
-        Ok(())
+        let text = serde_json::to_string_pretty(self).expect("versions have a JSON form");
+        write_whole(path, &text)
     }
 }
 

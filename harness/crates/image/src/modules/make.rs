@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 use guest::Guest;
 use xshell::cmd;
 
@@ -14,9 +14,10 @@ use crate::kernel::BuiltKernel;
 use crate::store::{BuildDir, Product, Recipe, make_dir};
 use crate::toolchain;
 
-/// What a source has that defines trace events, of its own or on tracepoints that are there
-/// (include/trace/define_trace.h and define_custom_trace.h, Linux 7.2).
-const CREATES_EVENTS: [&str; 2] = ["#define CREATE_TRACE_POINTS", "#define CREATE_CUSTOM_TRACE_EVENTS"];
+/// The section that an object with trace events has, of its own or on tracepoints that are there
+/// (include/trace/trace_events.h:463 and trace_custom_events.h, Linux 7.2). How its source came to define them, by a line of
+/// its own, of a header or by a flag of the compiler, does not matter.
+const EVENTS: &[u8] = b"_ftrace_events";
 const TIMEOUT: Duration = Duration::from_secs(20 * 60);
 
 /// What builds modules against a guest's kernel.
@@ -46,13 +47,13 @@ impl ModuleBuild<'_> {
             .with("patches", patches.key())
             .with("compiler", toolchain::version(cross)?)
             .with("make", shell_words::join(self.words()))
-            .with("layout", "2");
+            .with("layout", "3");
         self.context.product(&recipe, |build_dir| {
             toolchain::require_all(cross)?;
             let tree = build_dir.scratch.join("kbuild");
             make_dir(&tree)?;
             self.kernel.unpack_kbuild(build_dir, &tree)?;
-            source.copy(&tree.join(at))?;
+            source.copy_to(&tree.join(at))?;
             patches.apply(build_dir, &self.context.kernel_source(), &tree)?;
             Tree { build: self, build_dir, tree: &tree, at }.make_modules(source.name())
         })
@@ -93,17 +94,27 @@ impl Tree<'_> {
 
     /// Keep the preprocessed sources in which the module defines its trace events.
     fn keep_preprocessed(&self, module: &Utf8Path) -> Result<(), ImageError> {
-        let mut text = String::new();
-        for source in self.sources(module)? {
-            let code = fs::read_to_string(&source).map_err(|e| ImageError::file("read", &source, e))?;
-            if !CREATES_EVENTS.iter().any(|define| code.contains(define)) {
+        let mut text = Vec::new();
+        let list = module.with_extension("mod");
+        let objects = fs::read_to_string(&list).map_err(|e| ImageError::file("read", &list, e))?;
+        // Paths in it, as in `modules.order`, start from the module's directory.
+        for object in objects.lines().map(|object| self.tree.join(self.at).join(object)) {
+            let code = fs::read(&object).map_err(|e| ImageError::file("read", &object, e))?;
+            if memchr::memmem::find(&code, EVENTS).is_none() {
                 continue;
             }
-            let preprocessed = source.with_extension("i");
+            if !object.with_extension("c").is_file() {
+                self.build_dir.progress.notice(&format!(
+                    "warning: {}: {} has trace events and no C source: they are not compared with one",
+                    self.build_dir.label,
+                    object.file_name().unwrap_or_default()
+                ));
+                continue;
+            }
+            let preprocessed = object.with_extension("i");
             let target = preprocessed.strip_prefix(self.tree.join(self.at)).unwrap_or(&preprocessed);
             self.make(&[target.to_string()])?;
-            text +=
-                &fs::read_to_string(&preprocessed).map_err(|e| ImageError::file("read", &preprocessed, e))?;
+            text.extend(fs::read(&preprocessed).map_err(|e| ImageError::file("read", &preprocessed, e))?);
         }
         if text.is_empty() {
             return Ok(());
@@ -113,18 +124,11 @@ impl Tree<'_> {
         fs::write(&path, text).map_err(|e| ImageError::file("write", path, e))
     }
 
-    /// The C sources of a module: `NAME.mod` lists its objects. Paths in it, as in `modules.order`,
-    /// start from the module's directory.
-    fn sources(&self, module: &Utf8Path) -> Result<Vec<Utf8PathBuf>, ImageError> {
-        let list = module.with_extension("mod");
-        let text = fs::read_to_string(&list).map_err(|e| ImageError::file("read", &list, e))?;
-        let sources = text.lines().map(|object| self.tree.join(self.at).join(object).with_extension("c"));
-        Ok(sources.filter(|source| source.is_file()).collect())
-    }
-
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
         let (words, at) = (self.build.words(), format!("M={}", self.at));
-        let (sh, tree) = (&self.build_dir.sh, self.tree);
+        let (sh, tree) = (self.build_dir.sh.clone(), self.tree);
+        // Where the module's author runs make: many a makefile names its directory $(PWD).
+        sh.change_dir(tree.join(self.at));
         let command = cmd!(sh, "make -C {tree} {words...} {at} {more...}");
         let command =
             toolchain::with_cache(command, self.build.context.store.root(), &self.build_dir.scratch);

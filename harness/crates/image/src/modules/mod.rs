@@ -1,7 +1,7 @@
-//! BuiltKernel modules, built against a guest's kernel or taken as they are.
+//! Kernel modules, built against a guest's kernel or taken as they are.
 //!
 //! Modules in the kernel's own source are built with the command that the kernel's documents give,
-//! `make M=FOLDER`; so are those in any other directory. Beside a module that defines trace events
+//! `make M=DIRECTORY`; so are those in any other directory. Beside a module that defines trace events
 //! is kept the preprocessed source that defines them.
 //!
 //! This module does not know who loads a module.
@@ -16,10 +16,10 @@ use std::fs;
 use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::context::{BuildContext, PatchSet};
-use crate::digest::file_digest;
+use crate::digest::bytes_digest;
 use crate::error::{ImageError, LoadKey};
 use crate::kernel::BuiltKernel;
-use crate::store::Product;
+use crate::store::{Product, Recipe};
 use guest::{Guest, ModuleSource};
 use kmod::Identity;
 use make::ModuleBuild;
@@ -59,56 +59,83 @@ pub(super) fn build(
     source: &ModuleSource,
 ) -> Result<Vec<BuiltModule>, ImageError> {
     let build = ModuleBuild { context, guest, kernel };
-    let (files, place): (Vec<Utf8PathBuf>, Utf8PathBuf) = match source {
+    let key = LoadKey { machine: guest.arch.elf_machine, vermagic: kernel.vermagic()? };
+    let (product, place) = match source {
         ModuleSource::Tree(path) => {
-            let source = tree::source_dir(context, path)?;
+            let work = context.store.work_dir("modules")?;
+            let source = tree::source_dir(context, path, &work.dir.join("source"))?;
             let product = build.product(&source, path, &context.patches_to(|file| file.starts_with(path)))?;
-            (modules_of(&product), Utf8Path::new("kernel").join(path))
+            (product, Utf8Path::new("kernel").join(path))
         }
         ModuleSource::Folder(path) => {
-            let source = SourceDir::read(path)?;
+            let work = context.store.work_dir("modules")?;
+            let source = SourceDir::copy_of(path, &work.dir.join("source"))?;
             let product = build.product(&source, Utf8Path::new("outside"), &PatchSet::default())?;
-            (modules_of(&product), OUTSIDE.into())
+            (product, OUTSIDE.into())
         }
-        ModuleSource::File(path) => (vec![path.clone()], OUTSIDE.into()),
+        ModuleSource::File(path) => (taken(context, guest, &key, path)?, OUTSIDE.into()),
     };
-    let key = LoadKey { machine: guest.arch.elf_machine, vermagic: kernel.vermagic()? };
-    files.into_iter().map(|file| check(guest, &key, file, &place)).collect()
+    let modules = product.files().filter(|file| file.extension() == Some("ko"));
+    modules.map(|file| built(guest, &key, &product, file, &place)).collect()
 }
 
-fn modules_of(product: &Product) -> Vec<Utf8PathBuf> {
-    product.files().filter(|file| file.extension() == Some("ko")).map(|file| product.dir.join(file)).collect()
-}
-
-/// Read a module's file, and check that the guest's kernel, which loads what has this `key`, would load it.
-fn check(
+/// A module's file as it is now, as a product: the user may replace the file at any time.
+fn taken(
+    context: &BuildContext<'_>,
     guest: &Guest,
     key: &LoadKey,
-    file: Utf8PathBuf,
+    path: &Utf8Path,
+) -> Result<Product, ImageError> {
+    let bytes = fs::read(path).map_err(|e| ImageError::file("read module", path, e))?;
+    // Errors name the user's file.
+    check(guest, key, path, &bytes)?;
+    let file = path.file_name().unwrap_or_default();
+    let recipe = Recipe::new("module", path.file_stem().unwrap_or_default())
+        .with("file", file)
+        .with("sha256", bytes_digest(&bytes).as_str());
+    context.product(&recipe, |build_dir| {
+        let to = build_dir.out.join(file);
+        fs::write(&to, &bytes).map_err(|e| ImageError::file("write", to, e))
+    })
+}
+
+/// A module of a product.
+fn built(
+    guest: &Guest,
+    key: &LoadKey,
+    product: &Product,
+    name: &Utf8Path,
     place: &Utf8Path,
 ) -> Result<BuiltModule, ImageError> {
+    let file = product.dir.join(name);
     let bytes = fs::read(&file).map_err(|e| ImageError::file("read module", &file, e))?;
-    let module =
-        Identity::parse(&bytes).map_err(|source| ImageError::InvalidModule { file: file.clone(), source })?;
+    let module = check(guest, key, &file, &bytes)?;
+    let source = name.with_extension("i");
+    Ok(BuiltModule {
+        name: plain_name(&module.name),
+        sha256: product.sha256(name.as_str())?.to_owned(),
+        place: place.join(name.file_name().unwrap_or_default()),
+        depends: module.depends.iter().map(|name| plain_name(name)).collect(),
+        // Only what the manifest lists was built with the module.
+        preprocessed: product.files().any(|known| *known == source).then(|| product.dir.join(&source)),
+        file,
+    })
+}
+
+/// What a module's file says of it, when the guest's kernel, which loads what has this `key`, would load it.
+fn check(guest: &Guest, key: &LoadKey, file: &Utf8Path, bytes: &[u8]) -> Result<Identity, ImageError> {
+    let invalid = |source| ImageError::InvalidModule { file: file.to_owned(), source };
+    let module = Identity::parse(bytes).map_err(invalid)?;
     let own = LoadKey { machine: module.machine, vermagic: module.vermagic.clone() };
     if own != *key {
         return Err(ImageError::IncompatibleModule {
-            file,
+            file: file.to_owned(),
             guest: guest.name.to_string(),
             module: Box::new(own),
             kernel: Box::new(key.clone()),
         });
     }
-    let sha256 = file_digest(&file).map_err(|e| ImageError::file("read module", &file, e))?;
-    let preprocessed = Some(file.with_extension("i")).filter(|path| path.is_file());
-    Ok(BuiltModule {
-        name: plain_name(&module.name),
-        sha256: sha256.as_str().to_owned(),
-        place: place.join(file.file_name().unwrap_or_default()),
-        depends: module.depends.iter().map(|name| plain_name(name)).collect(),
-        preprocessed,
-        file,
-    })
+    Ok(module)
 }
 
 /// A module's name as the kernel has it: a file may be named with `-`.

@@ -10,12 +10,16 @@ use crate::store::Recipe;
 use guest::is_directory_of_modules;
 use vm::process::LoggedError;
 
-/// The directory at `path` below the source's root, without patches: a product of its own for all
-/// guests, as the whole source takes long to unpack.
+/// The directory at `path` below the source's root, without patches, copied into `copy`. It is a product of its own
+/// for all guests, as the whole source takes long to unpack.
 ///
 /// # Errors
 /// When the package cannot be had, or its source has no such directory.
-pub(super) fn source_dir(context: &BuildContext<'_>, path: &Utf8Path) -> Result<SourceDir, ImageError> {
+pub(super) fn source_dir(
+    context: &BuildContext<'_>,
+    path: &Utf8Path,
+    copy: &Utf8Path,
+) -> Result<SourceDir, ImageError> {
     let recipe = Recipe::new("modules-source", path.file_name().unwrap_or("linux"))
         .with("source", context.kernel_source().sha256())
         .with("path", path.as_str());
@@ -34,7 +38,7 @@ pub(super) fn source_dir(context: &BuildContext<'_>, path: &Utf8Path) -> Result<
         if !is_directory_of_modules(&tree.join(path)) {
             return Err(ImageError::NotInSource { path: path.to_owned() });
         }
-        SourceDir::read(&tree.join(path))?.copy(&build_dir.out.join(path))
+        SourceDir::copy_of(&tree.join(path), &build_dir.out.join(path)).map(drop)
     })?;
-    SourceDir::read(&product.dir.join(path))
+    SourceDir::copy_of(&product.dir.join(path), copy)
 }

@@ -4,30 +4,40 @@
 //! of them. A product appears whole or not at all: it is made in a work directory and renamed when its
 //! manifest, with the SHA-256 of each file, is written. Each use hashes the files again.
 //!
-//! Layout below the root: `products/` finished, `work/` being made, `locks/`, `logs/`, `damaged/`
-//! (products whose files no longer match, kept for inspection).
+//! Layout below the root: `products/` finished, `building/` being made, `locks/`, `logs/`, `damaged/`
+//! (products whose files no longer match, kept for inspection). All of it, or any part, may be removed at any time.
 
 mod build_dir;
+mod files;
+mod lock;
 mod product;
 mod recipe;
+mod root;
+mod sweep;
+#[cfg(test)]
+pub(crate) mod testing;
 mod work;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::sync::Mutex;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use camino::{Utf8Path, Utf8PathBuf};
-
 use xshell::Shell;
 
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
 pub(crate) use build_dir::BuildDir;
+use files::write_synced;
+pub(crate) use files::{make_dir, remove_file, write_whole};
 pub use product::Product;
-use product::{MANIFEST, ProductManifest, damage, inventory};
+use product::{Found, MANIFEST, ProductManifest, inventory};
 pub use recipe::Recipe;
+
+/// With less free space, in bytes, a failure of a build is one of space.
+const FREE_MIN: u64 = 256 << 20;
 
 /// The cache.
 #[derive(Debug)]
@@ -35,40 +45,23 @@ pub struct Store {
     root: Utf8PathBuf,
     /// Products that this process has already verified, by directory.
     verified: Mutex<BTreeMap<String, Product>>,
+    /// [`FREE_MIN`], but for tests.
+    free_min: u64,
 }
 
 impl Store {
-    /// The cache in `$GOLDTRACE_CACHE`, `$XDG_CACHE_HOME/goldtrace` or `~/.cache/goldtrace`.
-    ///
-    /// # Errors
-    /// When none of the three is set, or the directory cannot be made.
-    pub fn open_default() -> Result<Store, ImageError> {
-        Store::open(&Store::default_root()?)
-    }
-
-    /// The directory of the user's cache, which may not exist yet.
-    ///
-    /// # Errors
-    /// When no environment variable says where it is.
-    pub fn default_root() -> Result<Utf8PathBuf, ImageError> {
-        let from = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        from("GOLDTRACE_CACHE")
-            .map(Utf8PathBuf::from)
-            .or_else(|| from("XDG_CACHE_HOME").map(|dir| Utf8PathBuf::from(dir).join("goldtrace")))
-            .or_else(|| from("HOME").map(|dir| Utf8PathBuf::from(dir).join(".cache/goldtrace")))
-            .ok_or(ImageError::NoCacheDirectory)
-    }
-
     /// The cache in `root`, which is made when missing.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// When the directory cannot be made, or builds cannot work below a path of its name.
     pub fn open(root: &Utf8Path) -> Result<Store, ImageError> {
-        for dir in ["products", "work", "locks", "logs"] {
+        root::check(root)?;
+        for dir in ["products", "building", "locks", "logs"] {
             make_dir(&root.join(dir))?;
         }
         let root = root.canonicalize_utf8().map_err(|e| ImageError::file("resolve", root, e))?;
-        Ok(Store { root, verified: Mutex::default() })
+        root::check(&root)?;
+        Ok(Store { root, verified: Mutex::default(), free_min: FREE_MIN })
     }
 
     /// The cache's directory.
@@ -91,14 +84,18 @@ impl Store {
         if let Some(product) = self.verified.lock().expect("no panic while held").get(&directory) {
             return Ok(product.clone());
         }
-        let product = match self.stored(recipe, progress)? {
-            Some(product) => product,
-            None => {
+        let product = match self.find(recipe)? {
+            Found::Whole(product) => product,
+            Found::Missing | Found::Damaged(_) => {
                 let _lock = self.lock(&directory, &recipe.label(), progress)?;
-                // Another process may have made it while this one waited for the lock.
-                match self.stored(recipe, progress)? {
-                    Some(product) => product,
-                    None => self.make(recipe, progress, make)?,
+                // Another process may have made it, or made it again, while this one waited for the lock.
+                match self.find(recipe)? {
+                    Found::Whole(product) => product,
+                    Found::Missing => self.make(recipe, progress, make)?,
+                    Found::Damaged(damage) => {
+                        self.put_aside(recipe, &damage, progress)?;
+                        self.make(recipe, progress, make)?
+                    }
                 }
             }
         };
@@ -110,46 +107,29 @@ impl Store {
         self.root.join("products").join(recipe.directory())
     }
 
-    /// The product when it is there and whole. A damaged one is put aside.
-    fn stored(&self, recipe: &Recipe, progress: &dyn ProgressSink) -> Result<Option<Product>, ImageError> {
+    fn find(&self, recipe: &Recipe) -> Result<Found, ImageError> {
+        Product::find(&self.product_dir(recipe), recipe)
+    }
+
+    /// Keep a damaged product for inspection. The product's lock is held.
+    fn put_aside(
+        &self,
+        recipe: &Recipe,
+        damage: &str,
+        progress: &dyn ProgressSink,
+    ) -> Result<(), ImageError> {
         let dir = self.product_dir(recipe);
-        let text = match fs::read_to_string(dir.join(MANIFEST)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ImageError::file("read", dir.join(MANIFEST), error)),
-        };
-        let damage = match serde_json::from_str::<ProductManifest>(&text) {
-            Ok(manifest) if manifest.recipe == *recipe => match damage(&dir, &manifest)? {
-                None => return Ok(Some(Product { dir, files: manifest.files })),
-                Some(damage) => damage,
-            },
-            Ok(_) => "its manifest is that of another recipe".to_owned(),
-            Err(error) => format!("its manifest cannot be read: {error}"),
-        };
-        let aside = self.put_aside(&dir)?;
+        let parent = self.root.join("damaged");
+        make_dir(&parent)?;
+        let name = recipe.directory();
+        let aside = (1..).map(|n| parent.join(format!("{name}.{n}"))).find(|aside| !aside.exists());
+        let aside = aside.expect("some number is free");
+        fs::rename(&dir, &aside).map_err(|e| ImageError::file("move aside", &dir, e))?;
         progress.notice(&format!(
             "warning: the cached {} is damaged and will be made again: {damage}; it was moved to {aside}",
             recipe.label()
         ));
-        Ok(None)
-    }
-
-    fn put_aside(&self, dir: &Utf8Path) -> Result<Utf8PathBuf, ImageError> {
-        let parent = self.root.join("damaged");
-        make_dir(&parent)?;
-        let name = dir.file_name().expect("a product's directory has a name");
-        for n in 1.. {
-            let aside = parent.join(format!("{name}.{n}"));
-            if !aside.exists() {
-                match fs::rename(dir, &aside) {
-                    // Another process has put it aside already.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    other => other.map_err(|e| ImageError::file("move aside", dir, e))?,
-                }
-                return Ok(aside);
-            }
-        }
-        unreachable!("some number is free")
+        Ok(())
     }
 
     fn make(
@@ -158,42 +138,67 @@ impl Store {
         progress: &dyn ProgressSink,
         make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
     ) -> Result<Product, ImageError> {
-        let directory = recipe.directory();
         let label = recipe.label();
-        let work = self.work_dir(&directory, progress)?;
+        if let Err(error) = self.sweep(SystemTime::now()) {
+            progress.notice(&format!("warning: failed to remove old parts of the cache: {error}"));
+        }
+        let start = Instant::now();
+        progress.begin(&label);
+        let outcome = self.make_below(recipe, progress, make);
+        progress.end(&label, outcome.is_ok(), start.elapsed());
+        let free = rustix::fs::statvfs(self.root.as_std_path()).map_or(u64::MAX, |s| s.f_bavail * s.f_frsize);
+        outcome.map_err(|error| self.with_free_space(&label, error, free))
+    }
+
+    fn make_below(
+        &self,
+        recipe: &Recipe,
+        progress: &dyn ProgressSink,
+        make: impl FnOnce(&BuildDir<'_>) -> Result<(), ImageError>,
+    ) -> Result<Product, ImageError> {
+        let directory = recipe.directory();
+        let work = self.work_dir(&directory)?;
         let build_dir = BuildDir {
             out: work.dir.join("out"),
             scratch: work.dir.join("scratch"),
             log: self.root.join("logs").join(format!("{directory}.log")),
-            label: label.clone(),
+            label: recipe.label(),
             progress,
             sh: Shell::new().map_err(|e| ImageError::Host(e.to_string()))?,
         };
-        make_dir(&build_dir.out)?;
-        make_dir(&build_dir.scratch)?;
+        for dir in [&build_dir.out, &build_dir.scratch, &self.root.join("logs"), &self.root.join("products")]
+        {
+            make_dir(dir)?;
+        }
+        remove_file(&build_dir.log)?;
         // A build may look at where it was started ($(PWD) in a makefile).
         build_dir.sh.change_dir(&build_dir.scratch);
-        remove_file(&build_dir.log)?;
-        let start = Instant::now();
-        progress.begin(&label);
-        let outcome = make(&build_dir).and_then(|()| {
-            let files = inventory(&build_dir.out)?;
-            let manifest = ProductManifest { recipe: recipe.clone(), files };
-            let text = serde_json::to_string_pretty(&manifest).expect("a manifest has a JSON form");
-            let path = build_dir.out.join(MANIFEST);
-            write_synced(&path, text.as_bytes())?;
-            let dir = self.product_dir(recipe);
-            fs::rename(&build_dir.out, &dir).map_err(|e| ImageError::file("put in place", &dir, e))?;
-            Ok(Product { dir, files: manifest.files })
-        });
-        progress.end(&label, outcome.is_ok(), start.elapsed());
-        outcome.map_err(|error| self.with_free_space(&label, error))
+        make(&build_dir)?;
+        let manifest = ProductManifest { recipe: recipe.clone(), files: inventory(&build_dir.out)? };
+        let text = serde_json::to_string_pretty(&manifest).expect("a manifest has a JSON form");
+        write_synced(&build_dir.out.join(MANIFEST), text.as_bytes())?;
+        let dir = self.product_dir(recipe);
+        let placed = fs::rename(&build_dir.out, &dir);
+        // Two processes make one product when the file of its lock was removed. Either's will do.
+        let exists = |e: &io::Error| {
+            matches!(e.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists)
+        };
+        match placed {
+            Err(error) if !exists(&error) => return Err(ImageError::file("put in place", dir, error)),
+            _ => {}
+        }
+        match self.find(recipe)? {
+            Found::Whole(product) => Ok(product),
+            Found::Missing | Found::Damaged(_) => Err(ImageError::Host(format!(
+                "failed to keep {}: another process removed or changed `{dir}`\nhelp: run the command again",
+                recipe.label()
+            ))),
+        }
     }
 
-    /// Say how much room is left, when that may be the cause of a failed build.
-    fn with_free_space(&self, label: &str, error: ImageError) -> ImageError {
-        let free = rustix::fs::statvfs(self.root.as_std_path()).map_or(u64::MAX, |s| s.f_bavail * s.f_frsize);
-        if error.is_interrupt() || free > 256 << 20 {
+    /// Say how much room is left, in bytes, when that may be the cause of a failed build.
+    fn with_free_space(&self, label: &str, error: ImageError, free: u64) -> ImageError {
+        if error.is_interrupt() || free >= self.free_min {
             return error;
         }
         ImageError::NoSpace {
@@ -205,66 +210,15 @@ impl Store {
     }
 }
 
-pub(super) fn make_dir(path: &Utf8Path) -> Result<(), ImageError> {
-    fs::create_dir_all(path).map_err(|e| ImageError::file("create", path, e))
-}
-
-fn remove_dir(path: &Utf8Path) -> Result<(), ImageError> {
-    match fs::remove_dir_all(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ImageError::file("remove", path, e)),
-        _ => Ok(()),
-    }
-}
-
-fn remove_file(path: &Utf8Path) -> Result<(), ImageError> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(ImageError::file("remove", path, e)),
-        _ => Ok(()),
-    }
-}
-
-fn write_synced(path: &Utf8Path, bytes: &[u8]) -> Result<(), ImageError> {
-    let write = || {
-        let mut file = File::create(path)?;
-        io::Write::write_all(&mut file, bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|e| ImageError::file("write", path, e))
-}
-
-/// Write a file so that a reader, even one without a lock, gets all of the old or all of the new text.
-pub(crate) fn write_whole(path: &Utf8Path, text: &str) -> Result<(), ImageError> {
-    let fail = |e| ImageError::file("write", path, e);
-    let directory = path.parent().expect("a file stands in a directory");
-    make_dir(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(fail)?;
-    io::Write::write_all(&mut file, text.as_bytes()).map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
-
     use std::time::Duration;
 
+    use super::testing::{Notices, recipe, store, write};
     use super::*;
+    use crate::error::ErrorKind;
     use crate::progress::Silent;
-
-    fn store() -> (tempfile::TempDir, Store) {
-        let dir = tempfile::tempdir().expect("a directory");
-        let store = Store::open(Utf8Path::from_path(dir.path()).expect("UTF-8")).expect("opens");
-        (dir, store)
-    }
-
-    fn recipe() -> Recipe {
-        Recipe::new("thing", "one").with("text", "a")
-    }
-
-    fn write(build_dir: &BuildDir<'_>, text: &str) -> Result<(), ImageError> {
-        fs::write(build_dir.out.join("file"), text).map_err(|e| ImageError::file("write", &build_dir.out, e))
-    }
 
     fn directory_is_empty(store: &Store, directory: &str) -> bool {
         store.root().join(directory).read_dir_utf8().expect("a directory").next().is_none()
@@ -283,21 +237,50 @@ mod tests {
             Store::open(store.root()).expect("opens").product(&recipe(), &Silent, make).expect("found");
         assert_eq!(first.dir, again.dir);
         assert_eq!(made.load(Ordering::SeqCst), 1);
-        let other = store.product(&recipe().with("flag", "b"), &Silent, make).expect("made");
+        let other = store.product(&recipe().with("other", "b"), &Silent, make).expect("made");
         assert_ne!(first.dir, other.dir);
         assert_eq!(made.load(Ordering::SeqCst), 2);
-        assert!(directory_is_empty(&store, "work"));
+        assert!(directory_is_empty(&store, "building"));
     }
 
     #[test]
     fn damaged_product_is_made_again_and_kept_aside() {
         let (_dir, store) = store();
         let product = store.product(&recipe(), &Silent, |w| write(w, "right")).expect("made");
-        fs::write(product.dir.join("file"), "rightx").expect("written");
-        let fresh = Store::open(store.root()).expect("opens");
-        let product = fresh.product(&recipe(), &Silent, |w| write(w, "right")).expect("made again");
-        assert_eq!(fs::read_to_string(product.dir.join("file")).expect("there"), "right");
-        assert!(!directory_is_empty(&store, "damaged"));
+        for damage in ["rightx", "missing", "no manifest"] {
+            match damage {
+                "missing" => fs::remove_file(product.dir.join("file")).expect("removed"),
+                "no manifest" => fs::remove_file(product.dir.join(MANIFEST)).expect("removed"),
+                _ => fs::write(product.dir.join("file"), damage).expect("written"),
+            }
+            let notices = Notices::default();
+            let fresh = Store::open(store.root()).expect("opens");
+            let product = fresh.product(&recipe(), &notices, |w| write(w, "right")).expect("made again");
+            assert_eq!(fs::read_to_string(product.dir.join("file")).expect("there"), "right");
+            let text = notices.text();
+            assert!(text.starts_with("warning: the cached thing one is damaged and will be made"), "{text}");
+        }
+        assert_eq!(store.root().join("damaged").read_dir_utf8().expect("there").count(), 3);
+    }
+
+    #[test]
+    fn product_made_again_by_another_process_is_not_put_aside() {
+        let (_dir, store) = store();
+        let product = store.product(&recipe(), &Silent, |w| write(w, "right")).expect("made");
+        fs::write(product.dir.join("file"), "wrong").expect("written");
+        let lock = store.lock(&recipe().directory(), "thing", &Silent).expect("free");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let other = Store::open(store.root()).expect("opens");
+                other.product(&recipe(), &Silent, |_| panic!("made twice")).expect("found").dir.clone()
+            });
+            // It has seen the damage, and waits for the lock.
+            std::thread::sleep(Duration::from_millis(200));
+            fs::write(product.dir.join("file"), "right").expect("written");
+            drop(lock);
+            assert_eq!(other.join().expect("no panic"), product.dir);
+        });
+        assert!(!store.root().join("damaged").exists());
     }
 
     #[test]
@@ -308,18 +291,50 @@ mod tests {
             Err(ImageError::Host("on purpose".to_owned()))
         });
         assert!(result.is_err());
-        assert!(directory_is_empty(&store, "work") && directory_is_empty(&store, "products"));
+        assert!(directory_is_empty(&store, "building") && directory_is_empty(&store, "products"));
     }
 
     #[test]
-    fn abandoned_work_is_swept_and_held_work_is_kept() {
+    fn failure_with_little_free_space_is_one_of_space() {
+        let (_dir, mut store) = store();
+        let fail = |_: &BuildDir<'_>| -> Result<(), ImageError> {
+            Err(ImageError::file("write", "/x", io::Error::from(io::ErrorKind::StorageFull)))
+        };
+        let error = store.product(&recipe(), &Silent, fail).map(drop).expect_err("fails");
+        assert!(!matches!(error, ImageError::NoSpace { .. }), "{error}");
+        store.free_min = u64::MAX;
+        let error = store.product(&recipe(), &Silent, fail).map(drop).expect_err("fails");
+        assert!(matches!(error, ImageError::NoSpace { .. }), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Io);
+        let text = error.to_string();
+        assert!(text.starts_with("no space to make thing one: "), "{text}");
+        assert!(text.contains(&format!(" MiB are free in {}\nhelp: free some", store.root())), "{text}");
+        assert!(text.ends_with("failed to write `/x`: no storage space"), "{text}");
+        // An interrupt is one, however little there is.
+        let interrupt = ImageError::Io(io::Error::from(io::ErrorKind::Interrupted));
+        assert!(store.with_free_space("thing", interrupt, 0).is_interrupt());
+    }
+
+    #[test]
+    fn removal_of_all_locks_and_work_during_a_build_leaves_a_whole_product() {
         let (_dir, store) = store();
-        let left = store.root().join("work/left");
-        make_dir(&left.join("deep")).expect("made");
-        let held = store.work_dir("held", &Silent).expect("made");
-        store.product(&recipe(), &Silent, |w| write(w, "x")).expect("made");
-        assert!(!left.exists());
-        assert!(held.dir.exists());
+        let half = |w: &BuildDir<'_>| fs::write(w.out.join("file"), "half").expect("written");
+        let first = store
+            .product(&recipe(), &Silent, |build_dir| {
+                half(build_dir);
+                fs::remove_dir_all(store.root().join("locks")).expect("removed");
+                // Another process begins, and ends first.
+                let other = Store::open(store.root()).expect("opens");
+                let text = |w: &BuildDir<'_>| {
+                    assert_ne!(w.out, build_dir.out);
+                    write(w, "whole")
+                };
+                other.product(&recipe(), &Silent, text).expect("made");
+                write(build_dir, "whole")
+            })
+            .expect("made");
+        assert_eq!(fs::read_to_string(first.dir.join("file")).expect("there"), "whole");
+        assert!(directory_is_empty(&store, "building"));
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! A finished product and the manifest that shows whether it is whole.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::io;
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use camino::{Utf8Path, Utf8PathBuf};
+use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+use super::lock::{Held, hold};
 use super::recipe::Recipe;
 use crate::digest::file_digest;
 use crate::error::ImageError;
@@ -15,10 +20,56 @@ use crate::error::ImageError;
 pub struct Product {
     /// The directory that holds its files. Nothing in it may be changed.
     pub dir: Utf8PathBuf,
-    pub(super) files: BTreeMap<Utf8PathBuf, FileEntry>,
+    files: BTreeMap<Utf8PathBuf, FileEntry>,
+    /// A lock on the directory, which keeps it from being swept.
+    _in_use: Arc<File>,
+}
+
+/// What there is of a product.
+pub(super) enum Found {
+    /// It is there and whole.
+    Whole(Product),
+    /// It is there, and its files are not those of its manifest: the text says which.
+    Damaged(String),
+    /// It is not there.
+    Missing,
 }
 
 impl Product {
+    /// The product of `recipe` in the directory `dir`. It counts as used now.
+    pub(super) fn find(dir: &Utf8Path, recipe: &Recipe) -> Result<Found, ImageError> {
+        let directory = match File::open(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Missing),
+            other => other.map_err(|e| ImageError::file("open", dir, e))?,
+        };
+        // Only who removes it has it for itself.
+        if hold(&directory, dir, FlockOperation::NonBlockingLockShared)? != Held::Yes {
+            return Ok(Found::Missing);
+        }
+        let path = dir.join(MANIFEST);
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Found::Damaged("its manifest is missing".to_owned()));
+            }
+            other => other.map_err(|e| ImageError::file("read", path, e))?,
+        };
+        let damage = match serde_json::from_str::<ProductManifest>(&text) {
+            Ok(manifest) if manifest.recipe == *recipe => match damage(dir, &manifest)? {
+                None => {
+                    // A cache that is somebody else's can be used, and its times not set.
+                    let _ = directory.set_modified(SystemTime::now());
+                    let product =
+                        Product { dir: dir.to_owned(), files: manifest.files, _in_use: Arc::new(directory) };
+                    return Ok(Found::Whole(product));
+                }
+                Some(damage) => damage,
+            },
+            Ok(_) => "its manifest is that of another recipe".to_owned(),
+            Err(error) => format!("its manifest cannot be read: {error}"),
+        };
+        Ok(Found::Damaged(damage))
+    }
+
     /// The SHA-256 of one of its files, as the manifest has it.
     ///
     /// # Errors
@@ -58,7 +109,7 @@ pub(super) struct ProductManifest {
 pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Why the files in `dir` are not those of the manifest; `None` when they are.
-pub(super) fn damage(dir: &Utf8Path, manifest: &ProductManifest) -> Result<Option<String>, ImageError> {
+fn damage(dir: &Utf8Path, manifest: &ProductManifest) -> Result<Option<String>, ImageError> {
     for (file, entry) in &manifest.files {
         let path = dir.join(file);
         match file_digest(&path) {

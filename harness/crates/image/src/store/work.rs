@@ -1,24 +1,25 @@
-//! Directories to work in, and the locks that keep two processes from making one thing.
+//! Directories to work in.
+//!
+//! Each has a name of its own, so that two processes never work in one, and is locked while it is used: what a killed
+//! process has left is known by its lock being free.
 
 use std::fs::{self, File};
-use std::time::{Duration, Instant};
+use std::io;
 
 use camino::Utf8PathBuf;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FlockOperation;
 
-use super::{Store, make_dir, remove_dir};
+use super::Store;
+use super::files::{entries, make_dir, remove_dir, remove_file};
+use super::lock::{Held, hold};
 use crate::error::ImageError;
-use crate::progress::ProgressSink;
 use vm::process::interrupt;
-
-/// How long one goldtrace waits for another that makes the same product.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// A directory of the cache that is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct WorkDir {
+pub(crate) struct WorkDir {
     /// The directory.
-    pub(super) dir: Utf8PathBuf,
+    pub(crate) dir: Utf8PathBuf,
     _lock: File,
 }
 
@@ -33,80 +34,61 @@ impl Drop for WorkDir {
 }
 
 impl Store {
-    /// A directory to work in that is removed when the guard is dropped. What interrupted processes
-    /// have left is removed first.
+    /// A directory to work in, whose name begins with `name`.
     ///
     /// # Errors
-    /// When the directory cannot be made, or another process keeps it too long.
-    pub(super) fn work_dir(&self, name: &str, progress: &dyn ProgressSink) -> Result<WorkDir, ImageError> {
-        let lock = self.lock(&work_lock(name), name, progress)?;
-        let dir = self.root.join("work").join(name);
-        remove_dir(&dir)?;
-        self.sweep(name)?;
-        make_dir(&dir)?;
-        Ok(WorkDir { dir, _lock: lock })
+    /// When the directory cannot be made.
+    pub(crate) fn work_dir(&self, name: &str) -> Result<WorkDir, ImageError> {
+        let work = self.root.join("building");
+        let fail = |e| ImageError::file("create a directory in", &work, e);
+        loop {
+            make_dir(&work)?;
+            let made =
+                tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(&work).map_err(fail)?;
+            let dir = Utf8PathBuf::try_from(made.keep()).map_err(|e| fail(e.into_io_error()))?;
+            let lock = match File::open(&dir) {
+                // Swept before it was locked.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                other => other.map_err(|e| ImageError::file("open", &dir, e))?,
+            };
+            if hold(&lock, &dir, FlockOperation::NonBlockingLockExclusive)? == Held::Yes {
+                return Ok(WorkDir { dir, _lock: lock });
+            }
+        }
     }
 
-    /// Remove the work directories that no process holds any more, except `mine`.
-    fn sweep(&self, mine: &str) -> Result<(), ImageError> {
-        let work = self.root.join("work");
-        for entry in work.read_dir_utf8().map_err(|e| ImageError::file("list", &work, e))? {
-            let entry = entry.map_err(|e| ImageError::file("list", &work, e))?;
-            if entry.file_name() == mine {
+    /// Remove the work directories that no process holds any more.
+    pub(super) fn sweep_work(&self) -> Result<(), ImageError> {
+        for path in entries(&self.root.join("building"))? {
+            if path.is_file() {
+                remove_file(&path)?;
                 continue;
             }
-            let path = self.root.join("locks").join(work_lock(entry.file_name()));
-            let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                remove_dir(entry.path())?;
+            // Another process may be sweeping too.
+            let Ok(lock) = File::open(&path) else { continue };
+            if hold(&lock, &path, FlockOperation::NonBlockingLockExclusive)? == Held::Yes {
+                remove_dir(&path)?;
             }
         }
         Ok(())
     }
-
-    /// Hold the lock `name`, once no other process does. `label` is what it guards, for people.
-    ///
-    /// # Errors
-    /// [`ImageError::LockTimeout`] when another process keeps it too long.
-    pub(crate) fn lock(
-        &self,
-        name: &str,
-        label: &str,
-        progress: &dyn ProgressSink,
-    ) -> Result<File, ImageError> {
-        self.lock_within(name, label, progress, LOCK_TIMEOUT)
-    }
-
-    fn lock_within(
-        &self,
-        name: &str,
-        label: &str,
-        progress: &dyn ProgressSink,
-        timeout: Duration,
-    ) -> Result<File, ImageError> {
-        let path = self.root.join("locks").join(name);
-        let file = File::create(&path).map_err(|e| ImageError::file("create", &path, e))?;
-        let start = Instant::now();
-        let mut noticed = false;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
-                Err(rustix::io::Errno::WOULDBLOCK) => {}
-                Err(error) => return Err(ImageError::file("lock", &path, error.into())),
-            }
-            interrupt::check()?;
-            if !noticed {
-                progress.notice(&format!("waiting for another goldtrace to finish {label}"));
-                noticed = true;
-            }
-            if start.elapsed() > timeout {
-                return Err(ImageError::LockTimeout { path, seconds: timeout.as_secs() });
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
 }
 
-fn work_lock(name: &str) -> String {
-    format!("work-{name}")
+#[cfg(test)]
+mod tests {
+    use super::super::testing::store;
+    use super::*;
+
+    #[test]
+    fn abandoned_work_is_swept_and_held_work_is_kept() {
+        let (_dir, store) = store();
+        let left = store.root().join("building/left");
+        make_dir(&left.join("deep")).expect("made");
+        let (one, two) = (store.work_dir("held").expect("made"), store.work_dir("held").expect("made"));
+        assert_ne!(one.dir, two.dir);
+        store.sweep_work().expect("swept");
+        assert!(!left.exists() && one.dir.exists() && two.dir.exists());
+        drop(one);
+        assert_eq!(entries(&store.root().join("building")).expect("there"), std::slice::from_ref(&two.dir));
+    }
 }

@@ -1,0 +1,168 @@
+//! The removal of what nobody uses any more.
+//!
+//! A product is used from when it was verified to the end of the process that did it, which holds a lock on its
+//! directory so long; each use sets the directory's time. What was not used for [`UNUSED`] and is not held goes.
+
+use std::fs::File;
+use std::time::{Duration, SystemTime};
+
+use camino::Utf8Path;
+use rustix::fs::FlockOperation;
+
+use super::Store;
+use super::files::{entries, remove_dir, remove_file};
+use super::lock::{Held, hold};
+use crate::error::ImageError;
+
+/// How long a product, a log or a lock that nobody uses is kept.
+const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
+/// How long a damaged product is kept for inspection.
+const DAMAGED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// How often all is looked through.
+const INTERVAL: Duration = Duration::from_secs(24 * 3600);
+/// The file whose time says when that was done last.
+const MARKER: &str = "swept";
+
+impl Store {
+    /// Remove what killed processes have left and, once a day, what nobody uses.
+    pub(super) fn sweep(&self, now: SystemTime) -> Result<(), ImageError> {
+        self.sweep_work()?;
+        let marker = self.root.join(MARKER);
+        if marker.exists() && !is_older(&marker, INTERVAL, now) {
+            return Ok(());
+        }
+        let file = File::create(&marker).map_err(|e| ImageError::file("create", &marker, e))?;
+        file.set_modified(now).map_err(|e| ImageError::file("set the time of", &marker, e))?;
+        self.sweep_products(now)?;
+        for path in entries(&self.root.join("damaged"))? {
+            if is_older(&path, DAMAGED, now) {
+                remove_dir(&path)?;
+            }
+        }
+        for path in entries(&self.root.join("logs"))? {
+            if is_older(&path, UNUSED, now) {
+                remove_file(&path)?;
+            }
+        }
+        for path in entries(&self.root.join("locks"))? {
+            if !is_older(&path, UNUSED, now) {
+                continue;
+            }
+            // Who waits for it notices that it was removed.
+            if let Some(_held) = self.try_lock(path.file_name().unwrap_or_default())? {
+                remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_products(&self, now: SystemTime) -> Result<(), ImageError> {
+        for path in entries(&self.root.join("products"))? {
+            let name = path.file_name().unwrap_or_default();
+            if !is_older(&path, UNUSED, now) {
+                continue;
+            }
+            // Who is about to make or to replace it has this lock.
+            let Some(_lock) = self.try_lock(name)? else { continue };
+            let Ok(directory) = File::open(&path) else { continue };
+            let held = hold(&directory, &path, FlockOperation::NonBlockingLockExclusive)?;
+            if held == Held::Yes && is_older(&path, UNUSED, now) {
+                // It goes at once: half a product would be a damaged one.
+                let work = self.work_dir(name)?;
+                std::fs::rename(&path, work.dir.join("unused"))
+                    .map_err(|e| ImageError::file("move away", &path, e))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the file or directory was last used longer ago than `age`. Not when its time is in the future.
+fn is_older(path: &Utf8Path, age: Duration, now: SystemTime) -> bool {
+    let time = path.symlink_metadata().and_then(|metadata| metadata.modified());
+    time.is_ok_and(|time| now.duration_since(time).is_ok_and(|since| since > age))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::testing::{recipe, store, write};
+    use super::*;
+    use crate::progress::Silent;
+
+    fn in_days(days: u64) -> SystemTime {
+        SystemTime::now() + Duration::from_secs(days * 24 * 3600)
+    }
+
+    fn age(path: &Utf8Path, days: u64) {
+        let time = SystemTime::now() - Duration::from_secs(days * 24 * 3600);
+        File::open(path).and_then(|file| file.set_modified(time)).expect("set");
+    }
+
+    #[test]
+    fn product_in_use_is_kept_and_unused_one_is_removed() {
+        let (_dir, store) = store();
+        let used = store.product(&recipe(), &Silent, |w| write(w, "used")).expect("made");
+        let unused = {
+            // Of a process that has ended.
+            let other = Store::open(store.root()).expect("opens");
+            other.product(&recipe().with("other", "b"), &Silent, |w| write(w, "x")).expect("made").dir.clone()
+        };
+        store.sweep(in_days(89)).expect("swept");
+        assert!(used.dir.exists() && unused.exists());
+        store.sweep(in_days(91)).expect("swept");
+        assert!(used.dir.exists() && !unused.exists());
+        assert_eq!(entries(&store.root().join("building")).expect("there"), [""; 0]);
+    }
+
+    #[test]
+    fn use_of_a_product_keeps_it() {
+        let (_dir, store) = store();
+        let dir = {
+            let other = Store::open(store.root()).expect("opens");
+            let dir = other.product(&recipe(), &Silent, |w| write(w, "x")).expect("made").dir.clone();
+            age(&dir, 80);
+            dir
+        };
+        let user = Store::open(store.root()).expect("opens");
+        drop(user.product(&recipe(), &Silent, |_| panic!("it is there")).expect("found"));
+        drop(user);
+        store.sweep(in_days(80)).expect("swept");
+        assert!(dir.exists());
+    }
+
+    #[test]
+    fn old_logs_locks_and_damaged_products_are_removed() {
+        let (_dir, store) = store();
+        let root = store.root();
+        for (name, is_dir) in [("logs/old", false), ("locks/old", false), ("damaged/old", true)] {
+            let path = root.join(name);
+            fs::create_dir_all(if is_dir { &path } else { path.parent().expect("a parent") }).expect("made");
+            if !is_dir {
+                fs::write(&path, "").expect("written");
+            }
+            age(&path, 100);
+        }
+        let held = store.lock("held", "held", &Silent).expect("free");
+        age(&root.join("locks/held"), 100);
+        store.sweep(SystemTime::now()).expect("swept");
+        let left = |dir: &str| entries(&root.join(dir)).expect("there").len();
+        assert_eq!((left("logs"), left("damaged")), (0, 0));
+        assert_eq!(entries(&root.join("locks")).expect("there"), [root.join("locks/held")]);
+        drop(held);
+    }
+
+    #[test]
+    fn all_is_looked_through_once_a_day() {
+        let (_dir, store) = store();
+        let log = store.root().join("logs/old");
+        store.sweep(SystemTime::now()).expect("swept");
+        fs::write(&log, "").expect("written");
+        age(&log, 100);
+        store.sweep(SystemTime::now()).expect("swept");
+        assert!(log.exists());
+        store.sweep(in_days(2)).expect("swept");
+        assert!(!log.exists());
+    }
+}
