@@ -123,6 +123,23 @@ fn file_without_a_diff_is_not_a_patch() {
 }
 
 #[test]
+fn patch_to_what_no_trial_boots_is_refused() {
+    let documentation =
+        "--- a/Documentation/trace/events.rst\n+++ b/Documentation/trace/events.rst\n@@ -1 +1 @@\n-a\n+b\n";
+    let rename = "diff --git a/samples/bpf/a.c b/samples/bpf/b.c\nrename from samples/bpf/a.c\nrename to samples/bpf/b.c\n";
+    for (patch, touched) in [
+        (documentation, "Documentation/trace/events.rst"),
+        (rename, "samples/bpf/a.c, samples/bpf/b.c"),
+        (PERF, "tools/perf/builtin-version.c"),
+    ] {
+        let error = format!(
+            "error: patch `a.patch` changes nothing of what these trials boot: it touches only {touched}\nhelp: "
+        );
+        assert_run(&project(), Some(patch), 2, &[error.as_str()]);
+    }
+}
+
+#[test]
 fn patch_to_perf_changes_perf_alone() {
     let case = "\
 title: T

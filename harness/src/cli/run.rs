@@ -89,6 +89,7 @@ impl Run {
         let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
         // Builds come before the first boot, which shows their progress undisturbed.
         check_prepared(&prepared.prepare_all(&plan.trials), plan.trials.len())?;
+        prepared.check_patches()?;
         let out = Output::default();
         introduce(&prepared, &plan.guests(), &out);
         let dir = RunDir::create(&project)?;

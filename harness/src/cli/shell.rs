@@ -48,8 +48,9 @@ impl Shell {
         let [guest] = guests.as_slice() else {
             return Err(CommandError::NoGuestChosen { known: names(guests.into_iter()) });
         };
-        let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
-        let prepared = prepared.guest(guest, &spec)?;
+        let guests = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
+        let prepared = guests.guest(guest, &spec)?;
+        guests.check_patches()?;
         let logs = tempfile::tempdir()?;
         let path = Utf8Path::from_path(logs.path()).ok_or_else(|| {
             CommandError::Guest(format!(

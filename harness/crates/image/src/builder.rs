@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use camino::Utf8PathBuf;
 use guest::{Guest, ModuleSource, Project};
 
-use crate::context::BuildContext;
+use crate::context::{BuildContext, UserPatches};
 use crate::debian::{Refresh, Sources, SourcesFile};
 use crate::error::ImageError;
 use crate::kernel::{self, BuiltKernel};
@@ -60,7 +60,8 @@ pub struct Builder {
     project: Project,
     archs: Vec<String>,
     file: SourcesFile,
-    options: BuildOptions,
+    refresh: Refresh,
+    patches: UserPatches,
     progress: Arc<dyn ProgressSink>,
     sources: OnceLock<Sources>,
     /// Held while something is made.
@@ -87,7 +88,8 @@ impl Builder {
             project: project.clone(),
             archs,
             file: file.clone(),
-            options,
+            refresh: options.refresh,
+            patches: UserPatches::new(options.patches),
             progress,
             sources: OnceLock::new(),
             making: Mutex::new(()),
@@ -138,6 +140,15 @@ impl Builder {
         })
     }
 
+    /// Whether each of the user's patches changes something of what was asked for until now. One that does not would
+    /// leave its author to believe that it was tested.
+    ///
+    /// # Errors
+    /// [`ImageError::UnusedPatch`].
+    pub fn check_patches(&self) -> Result<(), ImageError> {
+        self.patches.check_used()
+    }
+
     /// Find or make something, while nothing else is made.
     fn with_context<T>(
         &self,
@@ -145,15 +156,15 @@ impl Builder {
     ) -> Result<T, ImageError> {
         // A panic while something was made leaves the cache whole.
         let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        let Builder { store, project, archs, file, options, progress, sources, .. } = self;
+        let Builder { store, project, archs, file, refresh, patches, progress, sources, .. } = self;
         let progress = progress.as_ref();
         let sources = match sources.get() {
             Some(sources) => sources,
             None => {
-                let found = Sources::resolve(store, file, archs, options.refresh, progress)?;
+                let found = Sources::resolve(store, file, archs, *refresh, progress)?;
                 sources.get_or_init(|| found)
             }
         };
-        make(&BuildContext { store, project, sources, archs, patches: &options.patches, progress })
+        make(&BuildContext { store, project, sources, archs, patches, progress })
     }
 }

@@ -4,6 +4,8 @@
 //! Which of the user's patches matter to a product, and how they count in its key, is decided here and nowhere
 //! else.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use camino::Utf8Path;
 
 use crate::debian::{Package, Sources};
@@ -25,7 +27,7 @@ pub(crate) struct BuildContext<'c> {
     /// The Debian architectures that packages are looked up for.
     pub(crate) archs: &'c [String],
     /// The user's changes to the kernel's source, in order.
-    pub(crate) patches: &'c [Patch],
+    pub(crate) patches: &'c UserPatches,
     /// Who hears of progress.
     pub(crate) progress: &'c dyn ProgressSink,
 }
@@ -43,7 +45,7 @@ impl<'c> BuildContext<'c> {
     /// The parts of the user's patches that touch files which `is_input` accepts, by their paths below the
     /// source's root.
     pub(crate) fn patches_to(&self, is_input: impl Fn(&Utf8Path) -> bool) -> PatchSet {
-        PatchSet { patches: self.patches.iter().filter_map(|patch| patch.part(&is_input)).collect() }
+        PatchSet { patches: self.patches.patches.iter().filter_map(|known| known.part(&is_input)).collect() }
     }
 
     /// The package with the kernel's source.
@@ -68,6 +70,49 @@ impl<'c> BuildContext<'c> {
         let libraries = &self.sources.perf;
         let of_arch = libraries.packages.iter().filter(|candidate| candidate.arch == arch);
         of_arch.map(|candidate| Package { suite: &libraries.suite, archs: self.archs, candidate }).collect()
+    }
+}
+
+/// The user's changes to the kernel's source, in order, each with whether it changes something that was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct UserPatches {
+    patches: Vec<UserPatch>,
+}
+
+#[derive(Debug)]
+struct UserPatch {
+    patch: Patch,
+    used: AtomicBool,
+}
+
+impl UserPatch {
+    fn part(&self, is_input: impl Fn(&Utf8Path) -> bool) -> Option<Patch> {
+        let part = self.patch.part(is_input);
+        if part.is_some() {
+            self.used.store(true, Ordering::Relaxed);
+        }
+        part
+    }
+}
+
+impl UserPatches {
+    pub(crate) fn new(patches: Vec<Patch>) -> UserPatches {
+        let unused = |patch| UserPatch { patch, used: AtomicBool::new(false) };
+        UserPatches { patches: patches.into_iter().map(unused).collect() }
+    }
+
+    /// Whether each patch changes something of what was asked for until now.
+    ///
+    /// # Errors
+    /// [`ImageError::UnusedPatch`], the first one.
+    pub(crate) fn check_used(&self) -> Result<(), ImageError> {
+        match self.patches.iter().find(|known| !known.used.load(Ordering::Relaxed)) {
+            None => Ok(()),
+            Some(UserPatch { patch, .. }) => Err(ImageError::UnusedPatch {
+                patch: patch.path().to_owned(),
+                touched: patch.touched().into_iter().collect(),
+            }),
+        }
     }
 }
 

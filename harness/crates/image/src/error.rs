@@ -38,7 +38,7 @@ pub enum ErrorKind {
 pub enum ImageError {
     /// The file given as a patch holds no diff.
     #[error(
-        "`{path}` is not a patch: it has no line that begins with `+++ `\n\
+        "`{path}` is not a patch: it has no line that begins with `+++ ` or `diff --git `\n\
          help: make one with `git diff` or `diff -u`"
     )]
     NotAPatch {
@@ -57,6 +57,18 @@ pub enum ImageError {
         source_package: String,
         /// What patch(1) printed of its failure, and the hunks that do not apply.
         details: String,
+    },
+    /// A patch touches nothing of what was built.
+    #[error(
+        "patch `{patch}` changes nothing of what these trials boot: it touches only {}\nhelp: give a patch to the kernel, to \
+         a directory of modules that a guest or case names, or to perf with a case that requires it",
+        listed(touched)
+    )]
+    UnusedPatch {
+        /// The patch's file.
+        patch: Utf8PathBuf,
+        /// The files that it touches, below the source's root.
+        touched: Vec<Utf8PathBuf>,
     },
     /// A line of a config fragment sets nothing.
     #[error("{file}:{line}: neither CONFIG_NAME=value nor a comment: `{text}`")]
@@ -300,6 +312,7 @@ impl ImageError {
             }
             ImageError::DoesNotCompile { .. } => ErrorKind::DoesNotCompile,
             ImageError::NotAPatch { .. }
+            | ImageError::UnusedPatch { .. }
             | ImageError::NoModules { .. }
             | ImageError::NotInSource { .. }
             | ImageError::TooManyFiles { .. }
@@ -342,6 +355,16 @@ impl ImageError {
 /// A machine's name, for people.
 fn machine(number: u16) -> String {
     Arch::of_elf_machine(number).map_or_else(|| format!("ELF machine {number}"), |arch| arch.name.to_owned())
+}
+
+/// The first few paths.
+fn listed(paths: &[Utf8PathBuf]) -> String {
+    const SHOWN: usize = 3;
+    let first = paths.iter().take(SHOWN).map(|path| path.as_str()).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(SHOWN) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 /// Each line with four spaces before it.

@@ -18,7 +18,7 @@ use crate::digest::file_digest;
 use crate::environment::{Network, clean};
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
-use crate::store::{Store, make_dir, write_whole};
+use crate::store::{Store, make_dir, remove_older, write_whole};
 use crate::toolchain::{require, shell};
 
 /// What downloads one file, resumes it and checks its digest. It is part of Debian's package apt.
@@ -34,6 +34,8 @@ const SIGNED: [&str; 4] = [
     "-oAcquire::AllowDowngradeToInsecureRepositories=false",
     "-oAPT::Get::AllowUnauthenticated=false",
 ];
+/// How long the part of a download is kept for its continuation.
+const PARTIAL_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The label under which the progress of reading an index is shown.
 pub(super) const INDEX_LABEL: &str = "package versions";
 
@@ -66,6 +68,7 @@ impl<'a> Apt<'a> {
         for sub in ["state/lists/partial", "cache/archives/partial", "etc", "partial"] {
             make_dir(&dir.join(sub))?;
         }
+        remove_older(&dir.join("partial"), PARTIAL_MAX)?;
         let log = store.root().join("logs").join(format!("apt-{suite}.log"));
         let _ = fs::remove_file(&log);
         let (config, list) = (dir.join("etc/apt.conf"), dir.join("etc/sources.list"));
@@ -272,6 +275,20 @@ mod tests {
         let requests = repository.requests("linux.deb");
         assert_eq!(requests.last().map(String::as_str), Some("pool/linux.deb from 2000"), "{requests:?}");
         assert!(heard.text().contains("downloading linux 7.2.13-1: 100 %"), "{}", heard.text());
+    }
+
+    #[test]
+    fn old_part_of_a_download_is_removed_and_a_new_one_is_kept() {
+        let (repository, heard) = (Repository::serve(&PACKAGES), Heard::default());
+        drop(apt(&repository, &heard));
+        let partial = repository.store.root().join("apt/test/partial");
+        for (name, days) in [("old", 31), ("new", 29)] {
+            let file = File::create(partial.join(name)).expect("created");
+            let time = std::time::SystemTime::now() - Duration::from_secs(days * 24 * 3600);
+            file.set_modified(time).expect("set");
+        }
+        drop(apt(&repository, &heard));
+        assert!(!partial.join("old").exists() && partial.join("new").exists());
     }
 
     #[test]

@@ -24,6 +24,14 @@ impl Candidate {
         version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
     }
 
+    /// A package of a test.
+    #[cfg(test)]
+    pub(crate) fn named(package: &str, version: &str) -> Candidate {
+        let text = |text: &str| text.to_owned();
+        let (arch, sha256, depends) = (text("amd64"), text("0"), String::new());
+        Candidate { package: text(package), arch, version: text(version), sha256, depends }
+    }
+
     /// The package in the paragraphs that `apt-cache show` prints.
     pub(super) fn in_stanzas(shown: &str, package: &str, arch: &str) -> Option<Candidate> {
         shown.split("\n\n").find_map(|stanza| {

@@ -14,6 +14,8 @@ mod testing;
 mod transport;
 mod version;
 
+#[cfg(test)]
+pub(crate) use candidate::Candidate;
 pub(crate) use package::Package;
 pub use resolve::{Refresh, Sources};
 pub use sources_file::SourcesFile;

@@ -95,7 +95,8 @@ pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKe
             .map_err(|e| ImageError::file("read config fragment", &file, e))?;
         wanted.add(&file, &text)?;
     }
-    let (source, patches) = (context.kernel_source(), context.patches_to(built_from));
+    let (source, patches) =
+        (context.kernel_source(), context.patches_to(|path| built_from(path, &guest.kernel.make_arch)));
     let make = KernelMake::new(guest);
     let recipe = Recipe::new("kernel", guest.arch.name)
         .with("source", source.sha256())
@@ -214,12 +215,18 @@ impl KernelBuild<'_> {
     }
 }
 
-/// Whether a kernel is built from the file at `path`: not from perf, nor from the directories of sample
-/// modules, none of which is built in. A patch to these alone leaves the kernel as it is.
-fn built_from(path: &Utf8Path) -> bool {
-    // samples/Kconfig and samples/Makefile are for all of them, and part of the configuration.
-    let sample = path.strip_prefix("samples").is_ok_and(|below| below.components().count() > 1);
-    !sample && !path.starts_with("tools/perf")
+/// Whether a kernel for `make_arch` is built from the file at `path`. A patch to other files alone leaves the kernel as
+/// it is.
+fn built_from(path: &Utf8Path, make_arch: &str) -> bool {
+    let in_directory =
+        |above: &str| path.strip_prefix(above).is_ok_and(|below| below.components().count() > 1);
+    // samples/Kconfig and samples/Makefile, arch/Kconfig and Documentation/Kconfig are part of the configuration.
+    let sample = in_directory("samples");
+    let other_arch = in_directory("arch") && !path.starts_with(format!("arch/{make_arch}"));
+    let documentation =
+        path.starts_with("Documentation") && !matches!(path.file_name(), Some("Kconfig" | "Makefile"));
+    let user_program = ["tools/perf", "tools/testing"].iter().any(|tool| path.starts_with(tool));
+    !sample && !other_arch && !documentation && !user_program
 }
 
 /// Sample modules that `config` has built into the kernel: a patch to one would not change it.
@@ -251,10 +258,30 @@ mod tests {
     }
 
     #[test]
-    fn samples_and_perf_are_not_part_of_the_kernel() {
-        let from = |path: &str| built_from(path.into());
-        assert!(from("kernel/trace/trace.c") && from("samples/Kconfig") && from("tools/objtool/check.c"));
-        assert!(!from("samples/trace_events/Makefile") && !from("tools/perf/perf.c"));
+    fn what_no_kernel_is_built_from() {
+        let from = |path: &str| built_from(path.into(), "powerpc");
+        for path in [
+            "kernel/trace/trace.c",
+            "samples/Kconfig",
+            "tools/objtool/check.c",
+            "arch/powerpc/perf/vpa-dtl.c",
+            "arch/Kconfig",
+            "Documentation/Kconfig",
+            "Makefile",
+        ] {
+            assert!(from(path), "{path}");
+        }
+        for path in [
+            "samples/trace_events/Makefile",
+            "tools/perf/perf.c",
+            "tools/testing/selftests/ftrace/ftracetest",
+            "Documentation/trace/histogram-design.rst",
+            "arch/x86/kernel/traps.c",
+            "arch/powerpc64/a.c",
+        ] {
+            assert!(!from(path), "{path}");
+        }
+        assert!(built_from("arch/x86/kernel/traps.c".into(), "x86"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Unified diffs, taken apart file by file.
 //!
 //! What the hunks mean is patch(1)'s matter; this module only finds where each file's part begins
-//! and which paths it names.
+//! and which paths it names. A mail's head, and the lines of a hunk, may be in any encoding: they are bytes here.
 
 use camino::{Utf8Path, Utf8PathBuf};
 
@@ -11,11 +11,11 @@ pub(crate) struct FilePart<'d> {
     /// The file's paths without their first component (`a/`, `b/`): two when it is renamed.
     pub(crate) paths: Vec<Utf8PathBuf>,
     /// Its lines, with the text before them.
-    pub(crate) text: &'d str,
+    pub(crate) text: &'d [u8],
 }
 
 /// All parts, in order. Together they are the whole text.
-pub(crate) fn parts(diff: &str) -> Vec<FilePart<'_>> {
+pub(crate) fn parts(diff: &[u8]) -> Vec<FilePart<'_>> {
     let mut parts: Vec<FilePart<'_>> = Vec::new();
     let mut start = 0;
     let mut paths: Vec<Utf8PathBuf> = Vec::new();
@@ -24,8 +24,9 @@ pub(crate) fn parts(diff: &str) -> Vec<FilePart<'_>> {
     let mut hunk = (0_usize, 0_usize);
     let mut hunks_seen = false;
     let mut at = 0;
-    for line in diff.split_inclusive('\n') {
-        let text = line.trim_end_matches(['\n', '\r']);
+    for line in diff.split_inclusive(|byte| *byte == b'\n') {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end_matches(['\n', '\r']);
         if hunk != (0, 0) {
             match text.as_bytes().first() {
                 Some(b'-') => hunk.0 = hunk.0.saturating_sub(1),
@@ -82,8 +83,8 @@ mod tests {
     use super::*;
 
     fn paths(diff: &str) -> Vec<String> {
-        let parts = parts(diff);
-        assert_eq!(parts.iter().map(|part| part.text).collect::<String>(), diff);
+        let parts = parts(diff.as_bytes());
+        assert_eq!(parts.iter().flat_map(|part| part.text).copied().collect::<Vec<u8>>(), diff.as_bytes());
         parts.iter().map(|part| part.paths.iter().map(|p| p.as_str()).collect::<Vec<_>>().join(" ")).collect()
     }
 
@@ -141,6 +142,14 @@ diff -u -r linux/a.c linux.new/a.c
 -x
 ";
         assert_eq!(paths(diff), ["a.c", "b.c"]);
+    }
+
+    #[test]
+    fn mail_in_another_encoding_is_a_diff() {
+        let mail = [b"From: Andr\xe9\n".as_slice(), GIT.as_bytes()].concat();
+        let parts = parts(&mail);
+        assert_eq!(parts.len(), 3);
+        assert!(parts[0].text.starts_with(b"From: Andr\xe9\n"));
     }
 
     #[test]

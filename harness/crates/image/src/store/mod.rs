@@ -35,6 +35,7 @@ pub(crate) use files::{make_dir, remove_file, write_whole};
 pub use product::Product;
 use product::{Found, MANIFEST, ProductManifest, inventory};
 pub use recipe::Recipe;
+pub(crate) use sweep::remove_older;
 
 /// With less free space, in bytes, a failure of a build is one of space.
 const FREE_MIN: u64 = 256 << 20;

@@ -39,11 +39,7 @@ impl Store {
                 remove_dir(&path)?;
             }
         }
-        for path in entries(&self.root.join("logs"))? {
-            if is_older(&path, UNUSED, now) {
-                remove_file(&path)?;
-            }
-        }
+        remove_older_at(&self.root.join("logs"), UNUSED, now)?;
         for path in entries(&self.root.join("locks"))? {
             if !is_older(&path, UNUSED, now) {
                 continue;
@@ -75,6 +71,20 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Remove the files of a directory that were not written for `age`.
+pub(crate) fn remove_older(dir: &Utf8Path, age: Duration) -> Result<(), ImageError> {
+    remove_older_at(dir, age, SystemTime::now())
+}
+
+fn remove_older_at(dir: &Utf8Path, age: Duration, now: SystemTime) -> Result<(), ImageError> {
+    for path in entries(dir)? {
+        if is_older(&path, age, now) {
+            remove_file(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the file or directory was last used longer ago than `age`. Not when its time is in the future.

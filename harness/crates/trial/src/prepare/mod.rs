@@ -124,6 +124,14 @@ impl PreparedGuests {
         failed
     }
 
+    /// Whether each of the user's patches changes something of what was made until now.
+    ///
+    /// # Errors
+    /// When one does not.
+    pub fn check_patches(&self) -> Result<(), ImageError> {
+        self.builder.check_patches()
+    }
+
     /// The perf that runs on the host.
     ///
     /// # Errors
