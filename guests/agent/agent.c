@@ -2,13 +2,14 @@
  * The agent: answers the host's requests, one at a time, over a port that it is given.
  *
  * Each request runs in a child process in a process group of its own, with stdout and stderr on two
- * pipes, so a request that hangs, floods or dies never takes the agent with it. The port's
- * descriptor is close-on-exec, and the kernel lets a port be opened once only, so no guest command
- * can write to it. Nothing here knows that it is PID 1 of a guest: that is init.c.
+ * pipes that are read by a pump each (pump.h), so a request that hangs, floods or dies never takes the
+ * agent with it. When a request has taken long enough is the host's to say, by its own clock: the
+ * guest's may be wrong. The port's descriptor is close-on-exec, and the kernel lets a port be opened
+ * once only, so no guest command can write to it. Nothing here knows that it is PID 1 of a guest: that
+ * is init.c.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 
 #include "agent.h"
 #include "protocol.h"
+#include "pump.h"
 
 #define CHUNK 65536
 /* The exit status by which the child of a request says that it could not start; errno follows on
@@ -33,20 +35,20 @@
 struct request {
 	uint32_t type;
 	uint64_t nonce;
-	uint32_t timeout_ms;
 	uint32_t output_limit;
 	char *directory; /* NUL-terminated, inside `payload` copy */
 	char *body;      /* script or path, NUL-terminated */
 };
 
 struct stream {
-	int fd; /* -1 once it ended */
+	struct pump pump;
 	uint32_t frame;
 	uint64_t total;
 };
 
 static int port = -1;
 static int child_signals = -1;
+static const char *shell;
 static void (*end_agent)(const char *failure);
 
 static void put32(unsigned char *p, uint32_t v)
@@ -155,13 +157,15 @@ static void send_ready(void)
 static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 		      const struct stream *out, const struct stream *err, uint64_t us)
 {
-	unsigned char payload[32];
+	unsigned char payload[40];
 
 	put32(payload, kind);
 	put32(payload + 4, value);
 	put64(payload + 8, out->total);
 	put64(payload + 16, err->total);
 	put64(payload + 24, us);
+	put32(payload + 32, out->pump.holders);
+	put32(payload + 36, err->pump.holders);
 	send_frame(FRAME_DONE, r->nonce, payload, sizeof payload);
 }
 
@@ -169,7 +173,7 @@ static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 static void child(const struct request *r, int in, int out, int err, int failure)
 {
 	static char buffer[CHUNK];
-	char *const argv[] = { "sh", "-e", "-c", r->body, NULL };
+	char *const argv[] = { "sh", "-e", "-o", "pipefail", "-c", r->body, NULL };
 	int fd = in < 0 ? open("/dev/null", O_RDONLY) : in;
 	sigset_t none;
 	int e;
@@ -184,7 +188,7 @@ static void child(const struct request *r, int in, int out, int err, int failure
 	if (r->directory[0] && chdir(r->directory) < 0)
 		goto fail;
 	if (r->type != FRAME_READ) {
-		execv("/bin/sh", argv);
+		execv(shell, argv);
 		goto fail;
 	}
 	fd = open(r->body, O_RDONLY);
@@ -213,7 +217,7 @@ fail:
 
 /* Reap whatever ended; true when `pid` did, with its status. As PID 1 the agent is also the parent
  * of every orphan. */
-static int reap(pid_t pid, int *status)
+static int reap(pid_t pid, int *status, struct pump *out, struct pump *err)
 {
 	struct signalfd_siginfo drained;
 	int ended = 0;
@@ -226,30 +230,31 @@ static int reap(pid_t pid, int *status)
 		if (p == pid) {
 			*status = s;
 			ended = 1;
+		} else if (!pump_reaped(out, p, s)) {
+			pump_reaped(err, p, s);
 		}
 	}
 	return ended;
 }
 
-/* Pass on what a pipe holds, at most one chunk. Returns bytes passed on, 0 when nothing was there. */
-static size_t pass_on(const struct request *r, struct stream *s, uint64_t room)
+/* Send on what a pump has passed on, at most one chunk. */
+static void pass_on(const struct request *r, struct stream *s, uint64_t room)
 {
 	static char buffer[CHUNK];
 	ssize_t n;
 
-	if (s->fd < 0 || room == 0)
-		return 0;
-	n = read(s->fd, buffer, room < sizeof buffer ? room : sizeof buffer);
+	if (s->pump.output < 0 || room == 0)
+		return;
+	n = read(s->pump.output, buffer, room < sizeof buffer ? room : sizeof buffer);
 	if (n < 0)
-		return 0;
+		return;
 	if (n == 0) {
-		close(s->fd);
-		s->fd = -1;
-		return 0;
+		close(s->pump.output);
+		s->pump.output = -1;
+		return;
 	}
 	s->total += n;
 	send_frame(s->frame, r->nonce, buffer, n);
-	return n;
 }
 
 static void read_request(struct request *r)
@@ -268,17 +273,17 @@ static void read_request(struct request *r)
 		give_up("the host closed the agent's port inside a frame");
 	r->type = get32(header + 4);
 	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_QUIESCE)
+	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_QUIESCE ||
+	    r->type == FRAME_KILL)
 		return;
-	if (length < 12 || (n = get32(payload + 8)) > length - 12 || n >= sizeof directory)
+	if (length < 8 || (n = get32(payload + 4)) > length - 8 || n >= sizeof directory)
 		give_up("a request that is too short");
 	payload[length] = 0;
-	r->timeout_ms = get32(payload);
-	r->output_limit = get32(payload + 4);
-	memcpy(directory, payload + 12, n);
+	r->output_limit = get32(payload);
+	memcpy(directory, payload + 8, n);
 	directory[n] = 0;
 	r->directory = directory;
-	r->body = (char *)payload + 12 + n;
+	r->body = (char *)payload + 8 + n;
 }
 
 /* It counts at a fixed rate from the machine's start; the kernel's clocks are made of it. Only powerpc
@@ -319,79 +324,78 @@ static void close_pipe_end(int fd)
 		close(fd);
 }
 
-/* Milliseconds until `deadline`, at least one, as poll(2) takes them. */
-static int until(uint64_t deadline, uint64_t now)
+/* Start the child of a request and the pumps of its output. Returns the child, or -1 with errno. */
+static pid_t start(const struct request *r, struct stream *out, struct stream *err, int *input, int *failure)
 {
-	uint64_t ms = deadline > now ? (deadline - now) / 1000 + 1 : 1;
+	int o[2] = { -1, -1 }, e[2] = { -1, -1 }, f[2] = { -1, -1 }, in[2] = { -1, -1 };
+	pid_t pid = -1;
+	int error;
 
-	return ms < INT_MAX ? (int)ms : INT_MAX;
+	if (!pipe2(o, O_CLOEXEC) && !pipe2(e, O_CLOEXEC) && !pipe2(f, O_CLOEXEC) &&
+	    (r->type != FRAME_RUNOPEN || !pipe2(in, O_CLOEXEC)) && !pump_start(&out->pump, o[0]) &&
+	    !pump_start(&err->pump, e[0]) && !pump_ready(&out->pump) && !pump_ready(&err->pump))
+		pid = fork();
+	error = errno;
+	if (pid == 0)
+		child(r, in[0], o[1], e[1], f[1]);
+	close_pipe_end(o[0]);
+	close_pipe_end(o[1]);
+	close_pipe_end(e[0]);
+	close_pipe_end(e[1]);
+	close_pipe_end(f[1]);
+	close_pipe_end(in[0]);
+	if (pid < 0) {
+		close_pipe_end(f[0]);
+		close_pipe_end(in[1]);
+		pump_close(&out->pump);
+		pump_close(&err->pump);
+		errno = error;
+		return -1;
+	}
+	setpgid(pid, pid);
+	*failure = f[0];
+	*input = in[1];
+	return pid;
 }
 
 static void serve(const struct request *r)
 {
-	struct stream out = { -1, FRAME_STDOUT, 0 };
-	struct stream err = { -1, FRAME_STDERR, 0 };
+	struct stream out = { { -1, -1, -1, 0 }, FRAME_STDOUT, 0 };
+	struct stream err = { { -1, -1, -1, 0 }, FRAME_STDERR, 0 };
 	struct request other;
-	uint64_t start = now_us();
-	uint64_t deadline = start + (uint64_t)r->timeout_ms * 1000;
+	uint64_t begin = now_us();
 	uint32_t kind = DONE_EXITED;
 	uint32_t value = 0;
-	int o[2] = { -1, -1 }, e[2] = { -1, -1 }, failure[2] = { -1, -1 }, in[2] = { -1, -1 };
+	int input = -1, failure = -1;
 	int status = 0;
 	int ended = 0;
 	int failed_with = 0;
-	pid_t pid;
+	pid_t pid = start(r, &out, &err, &input, &failure);
 
-	if (pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) || pipe2(failure, O_CLOEXEC) ||
-	    (r->type == FRAME_RUNOPEN && pipe2(in, O_CLOEXEC))) {
-		failed_with = errno;
-	}
-	pid = failed_with ? -1 : fork();
 	if (pid < 0) {
-		send_done(r, DONE_ERRNO, failed_with ? failed_with : errno, &out, &err, 0);
-		for (int i = 0; i < 2; i++) {
-			close_pipe_end(o[i]);
-			close_pipe_end(e[i]);
-			close_pipe_end(failure[i]);
-			close_pipe_end(in[i]);
-		}
+		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
 		return;
 	}
-	if (pid == 0)
-		child(r, in[0], o[1], e[1], failure[1]);
-	setpgid(pid, pid);
-	close(o[1]);
-	close(e[1]);
-	close(failure[1]);
-	close_pipe_end(in[0]);
-	out.fd = o[0];
-	err.fd = e[0];
-	fcntl(out.fd, F_SETFL, O_NONBLOCK);
-	fcntl(err.fd, F_SETFL, O_NONBLOCK);
-
-	while (!ended) {
+	/* A process that lives on may hold the output open: the pumps end all the same, once the child has. */
+	while (!ended || (kind == DONE_EXITED && (out.pump.pid >= 0 || err.pump.pid >= 0 ||
+						  out.pump.output >= 0 || err.pump.output >= 0))) {
+		uint64_t room = r->output_limit - (out.total + err.total);
 		struct pollfd p[4] = {
-			{ out.fd, POLLIN, 0 },
-			{ err.fd, POLLIN, 0 },
+			{ out.pump.output, POLLIN, 0 },
+			{ err.pump.output, POLLIN, 0 },
 			{ child_signals, POLLIN, 0 },
-			{ port, in[1] < 0 ? 0 : POLLIN, 0 }, /* POLLHUP: the host is gone */
+			{ port, POLLIN, 0 }, /* POLLHUP: the host is gone */
 		};
-		uint64_t t = now_us();
-		uint64_t used = out.total + err.total;
 
-		if (kind == DONE_EXITED && t >= deadline) {
-			kind = DONE_TIMED_OUT;
-			value = r->timeout_ms;
-			kill(-pid, SIGKILL);
-		}
-		if (kind == DONE_EXITED && used >= r->output_limit) {
+		if (kind == DONE_EXITED && room == 0) {
 			kind = DONE_FLOODED;
 			value = r->output_limit;
 			kill(-pid, SIGKILL);
+			continue;
 		}
 		if (kind != DONE_EXITED) /* killed: only its end is waited for */
 			p[0].fd = p[1].fd = -1;
-		if (poll(p, 4, kind == DONE_EXITED ? until(deadline, t) : -1) < 0 && errno != EINTR)
+		if (poll(p, 4, -1) < 0 && errno != EINTR)
 			give_up("poll failed");
 		if (p[3].revents & POLLHUP)
 			give_up("the host closed the agent's port during a request");
@@ -399,34 +403,33 @@ static void serve(const struct request *r)
 			read_request(&other);
 			if (other.type == FRAME_QUIESCE) {
 				quiesce(&other);
+			} else if (other.type == FRAME_KILL && other.nonce == r->nonce) {
+				if (kind == DONE_EXITED) {
+					kind = DONE_TIMED_OUT;
+					kill(-pid, SIGKILL);
+				}
 			} else if (other.type == FRAME_CLOSE && other.nonce == r->nonce) {
-				close_pipe_end(in[1]);
-				in[1] = -1;
+				close_pipe_end(input);
+				input = -1;
 			} else {
 				give_up("a request inside another one");
 			}
 		}
 		if (p[0].revents)
-			pass_on(r, &out, r->output_limit - used);
+			pass_on(r, &out, room);
 		if (p[1].revents)
 			pass_on(r, &err, r->output_limit - (out.total + err.total));
-		if (p[2].revents)
-			ended = reap(pid, &status);
-	}
-	/* What the process wrote before it ended is in the pipes. A grandchild that lives on may hold
-	 * them open: its later output belongs to no step. */
-	if (kind == DONE_EXITED) {
-		for (;;) {
-			size_t n = pass_on(r, &out, r->output_limit - (out.total + err.total));
-
-			n += pass_on(r, &err, r->output_limit - (out.total + err.total));
-			if (!n)
-				break;
+		if (p[2].revents && reap(pid, &status, &out.pump, &err.pump)) {
+			ended = 1;
+			pump_finish(&out.pump);
+			pump_finish(&err.pump);
 		}
+	}
+	if (kind == DONE_EXITED) {
 		if (out.total + err.total >= r->output_limit) {
 			kind = DONE_FLOODED;
 			value = r->output_limit;
-		} else if (read(failure[0], &failed_with, sizeof failed_with) == sizeof failed_with) {
+		} else if (read(failure, &failed_with, sizeof failed_with) == sizeof failed_with) {
 			kind = DONE_ERRNO;
 			value = failed_with;
 		} else if (WIFSIGNALED(status)) {
@@ -436,19 +439,20 @@ static void serve(const struct request *r)
 			value = WEXITSTATUS(status);
 		}
 	}
-	close_pipe_end(out.fd);
-	close_pipe_end(err.fd);
-	close(failure[0]);
-	close_pipe_end(in[1]);
-	send_done(r, kind, value, &out, &err, now_us() - start);
+	pump_close(&out.pump);
+	pump_close(&err.pump);
+	close(failure);
+	close_pipe_end(input);
+	send_done(r, kind, value, &out, &err, now_us() - begin);
 }
 
-void agent(int the_port, void (*end)(const char *failure))
+void agent(int the_port, const char *the_shell, void (*end)(const char *failure))
 {
 	struct request request;
 	sigset_t children;
 
 	port = the_port;
+	shell = the_shell;
 	end_agent = end;
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
@@ -463,6 +467,7 @@ void agent(int the_port, void (*end)(const char *failure))
 			end_agent(NULL);
 			abort();
 		case FRAME_CLOSE:
+		case FRAME_KILL:
 			break;
 		case FRAME_QUIESCE:
 			quiesce(&request);

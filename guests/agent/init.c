@@ -27,6 +27,21 @@ static void mount_one(const char *type, const char *where)
 		dprintf(2, "goldtrace init: cannot mount %s on %s: %m\n", type, where);
 }
 
+/* The links that devtmpfs leaves to user space: Documentation/admin-guide/devices.rst, "Compulsory links". */
+static void link_descriptors(void)
+{
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "/dev/fd" },
+		{ "/proc/self/fd/0", "/dev/stdin" },
+		{ "/proc/self/fd/1", "/dev/stdout" },
+		{ "/proc/self/fd/2", "/dev/stderr" },
+	};
+
+	for (unsigned int i = 0; i < sizeof links / sizeof links[0]; i++)
+		if (symlink(links[i][0], links[i][1]))
+			dprintf(2, "goldtrace init: cannot make %s: %m\n", links[i][1]);
+}
+
 static int shell_mode(void)
 {
 	char line[4096];
@@ -130,7 +145,7 @@ static void __attribute__((noreturn)) serve_host(void)
 			end_guest("there is no virtio-serial port named " AGENT_PORT);
 		usleep(5000);
 	}
-	agent(port, end_guest);
+	agent(port, "/bin/sh", end_guest);
 }
 
 int main(void)
@@ -141,6 +156,7 @@ int main(void)
 	mount_one("debugfs", "/sys/kernel/debug");
 	mount_one("tracefs", "/sys/kernel/tracing");
 	mount_one("tmpfs", "/tmp");
+	link_descriptors();
 	setenv("PATH", "/bin:/sbin", 1);
 	setenv("HOME", "/", 1);
 	setenv("LC_ALL", "C", 1);

@@ -21,16 +21,17 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 2
+#define PROTOCOL_VERSION 3
 
 enum frame_type {
 	/* host to guest */
-	FRAME_RUN = 1,  /* timeout and output limit, then a shell script */
+	FRAME_RUN = 1,  /* output limit, then a shell script, for `sh -e -o pipefail` */
 	FRAME_READ = 2, /* the same, then the path of a file to read */
 	FRAME_END = 3,  /* power the guest off; no answer */
 	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that stays open until CLOSE */
 	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
-	FRAME_QUIESCE = 6, /* run on every CPU once, then QUIESCED; also while a RUNOPEN is served */
+	FRAME_QUIESCE = 6, /* run on every CPU once, then QUIESCED; also while a request is served */
+	FRAME_KILL = 7,    /* kill the process group of the request with this nonce; no other answer */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
@@ -40,18 +41,19 @@ enum frame_type {
 };
 
 /*
- * RUN, RUNOPEN and READ payload: u32 timeout in ms, u32 output limit in bytes (stdout and stderr
- * together), u32 length of the working directory, the directory, then script or path to the end.
+ * RUN, RUNOPEN and READ payload: u32 output limit in bytes (stdout and stderr together), u32 length of
+ * the working directory, the directory, then script or path to the end.
  *
- * END, CLOSE and QUIESCE have none. A CLOSE may come when its request has ended already: it is then
- * ignored.
+ * END, CLOSE, QUIESCE and KILL have none. A CLOSE or a KILL may come when its request has ended
+ * already: it is then ignored. Timeouts are the host's, by its own clock.
  *
- * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds.
+ * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds,
+ * u32 1 when a process that lives on holds stdout open, u32 the same of stderr.
  */
 enum done_kind {
 	DONE_EXITED = 0,    /* value: exit status; for READ always 0 */
 	DONE_SIGNALLED = 1, /* value: signal number */
-	DONE_TIMED_OUT = 2, /* value: the timeout in ms; the process group was killed */
+	DONE_TIMED_OUT = 2, /* value: 0; the process group was killed by a KILL */
 	DONE_FLOODED = 3,   /* value: the limit in bytes; the process group was killed */
 	DONE_ERRNO = 4,     /* value: errno of what could not be started, opened or read */
 };

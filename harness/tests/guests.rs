@@ -56,7 +56,7 @@ fn panic_is_a_failure_with_its_line_and_step() {
         assert_fail(
             &finished,
             &[
-                "kernel panic: Kernel panic - not syncing: sysrq triggered crash",
+                "kernel splat that ended the guest: Kernel panic - not syncing: sysrq triggered crash",
                 "cases/t/case.yaml:3: echo c > /proc/sysrq-trigger",
             ],
         );
@@ -74,10 +74,10 @@ fn splat_fails_a_trial_whose_captures_are_right() {
 fn step_that_hangs_is_killed_at_its_timeout() {
     let project = TestProject::new(&script("echo begun >&2\nsleep 1000", "1s"), &[("out", "")]);
     let finished = project.run("x86_64");
-    assert_error(
+    assert_fail(
         &finished,
         &[
-            "timed out after 1s: the step was killed (`timeout:`",
+            "hung: timed out after 1s: the step was killed (`timeout:`",
             "stderr: begun",
             "cases/t/case.yaml:3: echo begun >&2 ...",
         ],
@@ -87,7 +87,7 @@ fn step_that_hangs_is_killed_at_its_timeout() {
 #[test]
 fn step_that_floods_is_killed_at_its_output_limit() {
     let (finished, _project) = run_script("dd if=/dev/zero bs=65536 count=800", "", "x86_64");
-    assert_error(&finished, &["the output reached 8MiB: the step was killed (`output_limit:`"]);
+    assert_fail(&finished, &["flooded: the output reached 8MiB: the step was killed (`output_limit:`"]);
 }
 
 #[test]
@@ -100,7 +100,10 @@ fn step_may_print_as_much_as_its_output_limit() {
     };
     let finished = run("9217KiB");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
-    assert_error(&run("9215KiB"), &["the output reached 9215KiB: the step was killed (`output_limit:`"]);
+    assert_fail(
+        &run("9215KiB"),
+        &["flooded: the output reached 9215KiB: the step was killed (`output_limit:`"],
+    );
 }
 
 #[test]
@@ -114,9 +117,19 @@ fn output_is_exact_to_the_byte() {
 
 #[test]
 fn output_streams_are_apart() {
-    let (finished, project) = run_script("echo one\necho noise >&2\necho two", "one\ntwo\n", "x86_64");
+    let text = script("echo one\necho noise >&2\necho two", "20s");
+    let project = TestProject::new(&format!("{text}    stderr: any\n"), &[("out", "one\ntwo\n")]);
+    let finished = project.run("x86_64");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
     assert_eq!(project.capture("x86_64", "out"), b"one\ntwo\n");
+    assert_fail(
+        &TestProject::new(&text, &[("out", "one\ntwo\n")]).run("x86_64"),
+        &[
+            "noisy: unexpected output on standard error (`stderr: any`",
+            "stderr: noise",
+            "case.yaml:3: echo one",
+        ],
+    );
 }
 
 /// The bytes of an end record with status 0, as printf(1) writes them.
@@ -136,41 +149,78 @@ fn forged_end_record_is_text() {
 
 #[test]
 fn guest_command_cannot_write_to_the_agents_port() {
-    let text = format!("for port in /dev/vport*; do printf '{FORGED}' > $port && echo written; done; true");
+    let text = format!(
+        "for port in /dev/vport*; do printf '{FORGED}' > $port && echo written; done 2> /dev/null; true"
+    );
     let (finished, _project) = run_script(&text, "", "x86_64");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
 }
 
 #[test]
 fn process_left_behind_holds_up_no_step() {
-    let (finished, _project) = run_script("sleep 1000 &\necho done", "done\n", "x86_64");
+    let (finished, _project) = run_script("sleep 1000 > /dev/null 2>&1 &\necho done", "done\n", "x86_64");
     assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+    let (finished, _project) = run_script("sleep 1000 &\necho done", "done\n", "x86_64");
+    assert_fail(&finished, &["left open: a process that the step left behind holds its output open"]);
+}
+
+/// `cat` splices, which holds the pipe's mutex for as long as nothing is traced.
+#[test]
+fn step_whose_output_cannot_be_read_ends_at_its_timeout_and_the_next_one_works() {
+    for text in ["cat trace_pipe & sleep 0.3", "cat trace_pipe"] {
+        let case = format!(
+            "title: T\nsteps:\n  - run: echo next\n    capture: next\n  - run: {text}\n    timeout: 2s\n"
+        );
+        for guest in GUESTS {
+            let finished = TestProject::new(&case, &[("next", "next\n")]).run(guest);
+            assert_fail(&finished, &["hung: timed out after 2s: the step was killed"]);
+        }
+    }
 }
 
 #[test]
-fn unexpected_exit_status_is_an_error_with_the_steps_stderr() {
+fn standard_streams_can_be_opened_by_name() {
+    let text = "echo a; echo b > /dev/stdout; echo c; echo d > /dev/fd/1; echo e | cat /dev/stdin";
+    for guest in GUESTS {
+        let (finished, _project) = run_script(text, "a\nb\nc\nd\ne\n", guest);
+        assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+    }
+}
+
+#[test]
+fn pipeline_fails_with_any_of_its_parts() {
+    for guest in GUESTS {
+        let (finished, _project) = run_script("sh -c 'kill -SEGV $$' | cat; echo right", "right\n", guest);
+        assert_fail(&finished, &["refused: exit status 139, expected 0"]);
+        let (finished, _project) = run_script("cat /nonexistent | head", "", guest);
+        assert_fail(&finished, &["refused: exit status 1", "stderr: cat: can't open '/nonexistent'"]);
+    }
+}
+
+#[test]
+fn unexpected_exit_status_is_a_failure_with_the_steps_stderr() {
     let (finished, _project) = run_script("ls /nowhere", "", "x86_64");
-    assert_error(&finished, &["exit status 1, expected 0", "stderr: ls: /nowhere: No such file"]);
+    assert_fail(&finished, &["refused: exit status 1, expected 0", "stderr: ls: /nowhere: No such file"]);
 }
 
 #[test]
-fn missing_file_is_an_error() {
+fn missing_file_is_a_failure() {
     let project =
         TestProject::new("title: T\nsteps:\n  - read: absent/hist\n    capture: out\n", &[("out", "")]);
     let finished = project.run("ppc64le");
-    assert_error(
+    assert_fail(
         &finished,
-        &["failed to read absent/hist: No such file or directory", "cases/t/case.yaml:3"],
+        &["refused: failed to read absent/hist: No such file or directory", "cases/t/case.yaml:3"],
     );
 }
 
 #[test]
-fn guest_that_shuts_down_during_a_step_is_an_error() {
+fn guest_that_shuts_down_during_a_step_is_a_failure() {
     for guest in GUESTS {
         let (finished, _project) = run_script("echo b > /proc/sysrq-trigger; sleep 10", "", guest);
-        assert_error(
+        assert_fail(
             &finished,
-            &["the guest shut down before it was asked to", "cases/t/case.yaml:3: echo b"],
+            &["shut down: the guest shut down before it was asked to", "cases/t/case.yaml:3: echo b"],
         );
     }
 }
@@ -270,7 +320,7 @@ fn expected_panic_is_xfail_and_clean_run_is_xpass() {
         assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
         assert_fail(
             &run("echo c > /proc/sysrq-trigger", "vpa_dtl_event_add"),
-            &["kernel panic: Kernel panic - not syncing: sysrq triggered crash"],
+            &["kernel splat that ended the guest: Kernel panic - not syncing: sysrq triggered crash"],
         );
         let finished = run("true", "sysrq_handle_crash");
         assert!(matches!(finished.outcome, Outcome::Xpass { .. }), "{}", shown(&finished));

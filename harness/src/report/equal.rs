@@ -1,8 +1,8 @@
 //! Which trials of a case failed in the same way, so that a report shows the failure once.
 //!
 //! Two captures differ from their golden in the same way when the same golden lines are missing and the same capture
-//! lines are unexpected, apart from what varies from run to run by nature: the tokens of the capture's format. Splats
-//! and errors are the same when their text and their step are. This module shows nothing.
+//! lines are unexpected, apart from what varies from run to run by nature: the tokens of the capture's format. Splats,
+//! failed steps and errors are the same when their text and their step are. This module shows nothing.
 
 use std::mem;
 
@@ -10,7 +10,7 @@ use camino::Utf8Path;
 
 use formats::{Format, Piece, TokenKind};
 use golden::{Conflict, Edit, split_lines};
-use trial::{CaptureFailure, ExpectedFailure, Failure, Outcome, StepPlace, TrialResult};
+use trial::{CaptureFailure, ExpectedFailure, Failure, Outcome, StepPlace, StepProblem, TrialResult};
 
 /// The trials in their order, those of one case that failed in the same way together.
 pub fn groups<'t>(trials: impl IntoIterator<Item = &'t TrialResult>) -> Vec<Vec<&'t TrialResult>> {
@@ -42,6 +42,7 @@ enum What<'t> {
 enum FailureWay<'t> {
     Capture(CaptureWay<'t>),
     Module { step: &'t StepPlace, module: &'t str, errors: &'t [String] },
+    Step { problem: &'t StepProblem, step: Option<&'t StepPlace> },
     Kernel { splat: &'t str, others: usize, step: Option<&'t StepPlace> },
 }
 
@@ -101,6 +102,9 @@ impl<'t> FailureWay<'t> {
                 module: &failure.module,
                 errors: &failure.differences,
             }),
+            Failure::Step(failure) => {
+                Some(FailureWay::Step { problem: &failure.error.problem, step: failure.step.as_ref() })
+            }
             Failure::Kernel { splat, others, step, .. } => {
                 Some(FailureWay::Kernel { splat: &splat.line, others: *others, step: step.as_ref() })
             }

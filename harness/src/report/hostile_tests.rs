@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use formats::Format;
 use trial::{
-    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, HostOutput, ModuleFailure, Outcome, StepPlace,
-    TrialError, TrialResult,
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, HostOutput, ModuleFailure, Outcome, StepError,
+    StepFailure, StepPlace, StepProblem, TrialError, TrialResult,
 };
 
 use super::testing::{capture_failure, result};
@@ -33,10 +33,18 @@ fn failures() -> Vec<Failure> {
         failed: Some(HOSTILE.to_owned()),
     };
     let decoded = DecodeFailure { step: step(), guest: b"other".to_vec(), file: HOSTILE.into(), host };
+    let problem = StepProblem::Read { path: HOSTILE.to_owned(), errno: 5 };
+    let failed = StepFailure {
+        step: Some(step()),
+        error: StepError { problem, stderr: HOSTILE.to_owned() },
+        tail: HOSTILE.to_owned(),
+        console: HOSTILE.into(),
+    };
     let module =
         ModuleFailure { step: step(), module: HOSTILE.to_owned(), differences: vec![HOSTILE.to_owned()] };
     vec![
         Failure::Capture(Box::new(capture)),
+        Failure::Step(Box::new(failed)),
         Failure::Kernel { splat, others: 2, step: Some(step()), console: HOSTILE.into() },
         Failure::Decoded(Box::new(decoded)),
         Failure::Module(Box::new(module)),

@@ -9,7 +9,9 @@ use camino::Utf8Path;
 use super::colour::Colour;
 use super::text::ReportText;
 use super::{decoded, diff};
-use trial::{ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError, TrialResult};
+use trial::{
+    ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace, TrialError, TrialResult,
+};
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,7 +84,12 @@ pub fn headline(trial: &TrialResult) -> ReportText {
             let _ = write!(line, ": {why}");
         }
         Outcome::Xfail(known) => {
-            let reasons: Vec<&str> = known.iter().map(|bug| bug.reason.as_str()).collect();
+            let mut reasons: Vec<&str> = Vec::new();
+            for bug in known {
+                if !reasons.contains(&bug.reason.as_str()) {
+                    reasons.push(&bug.reason);
+                }
+            }
             let _ = write!(line, ": {}", reasons.join("; "));
         }
         _ => {}
@@ -147,6 +154,7 @@ fn kept(outcome: &Outcome) -> Vec<&Utf8Path> {
                 Failure::Capture(failure) => Some(failure.file.as_path()),
                 Failure::Decoded(failure) => Some(failure.file.as_path()),
                 Failure::Kernel { console, .. } => Some(console.as_path()),
+                Failure::Step(failure) => Some(failure.console.as_path()),
                 Failure::Module(_) => None,
             })
             .collect(),
@@ -168,9 +176,18 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut ReportText) {
                     let _ = writeln!(text, "  {difference}");
                 }
             }
+            Failure::Step(failure) => {
+                let StepFailure { step, error, tail, console } = failure.as_ref();
+                let _ = writeln!(text, "{}: {error}", error.problem.word());
+                at_step(step.as_ref(), text);
+                if !tail.is_empty() {
+                    let _ = writeln!(text, "  the console's last lines:\n{}", indented(tail));
+                }
+                let _ = writeln!(text, "  console: {console}");
+            }
             Failure::Kernel { splat, others, step, console } => {
-                let what = if splat.fatal { "panic" } else { "splat" };
-                let _ = writeln!(text, "kernel {what}: {}", splat.line);
+                let fatal = if splat.fatal { " that ended the guest" } else { "" };
+                let _ = writeln!(text, "kernel splat{fatal}: {}", splat.line);
                 at_step(step.as_ref(), text);
                 if *others > 0 {
                     let _ = writeln!(text, "  and {others} more splats");
@@ -285,6 +302,19 @@ mod tests {
             run them alone: goldtrace run a@g
         "#]]
         .assert_eq(&shown(&trials));
+    }
+
+    #[test]
+    fn reason_of_several_known_bugs_is_shown_once() {
+        let bug = |line, reason: &str| ExpectedFailure {
+            file: "case.yaml".into(),
+            line,
+            reason: reason.to_owned(),
+        };
+        let known = vec![bug(7, "pads"), bug(9, "pads"), bug(12, "counts twice"), bug(15, "pads")];
+        let line = headline(&result("a@g", Outcome::Xfail(known))).to_string();
+        let line = anstream::adapter::strip_str(&line).to_string();
+        assert_eq!(line, "XFAIL a@g (1.0 s): pads; counts twice");
     }
 
     #[test]

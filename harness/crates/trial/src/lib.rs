@@ -1,8 +1,8 @@
 //! Trials: one case on one guest, from the case's file to the verdict.
 //!
 //! [`TrialPlan`] says which trials there are, [`PreparedGuests`] makes what they boot, [`run_trial`] takes one through all its
-//! stages, and [`run_all`] runs them several at once. Between the stages stands plain data: [`execute`] gives a [`Transcript`],
-//! and [`judge`] turns that into an [`Outcome`]. A trial whose guest, harness or host did not do its part is an error and
+//! stages, and [`run_all`] runs them several at once. Between the stages is plain data: executing a case's steps gives a
+//! transcript, and judging turns that into an [`Outcome`]. A trial whose guest, harness or host did not do its part is an error and
 //! never a verdict on the kernel; a golden is never written from one.
 //!
 //! This crate prints nothing, draws nothing and knows no command line.
@@ -24,13 +24,10 @@ mod testing;
 
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, Refusal, bless_case};
-pub use execute::{
-    Abort, DispatchLogError, HarnessError, HostOutput, Inspected, StepError, StepOutput, StepProblem,
-    StepRecord, Transcript, execute,
-};
+pub use execute::{HostOutput, StepError, StepProblem};
 pub use judge::{
-    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepPlace, TrialError,
-    judge,
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
+    TrialError,
 };
 pub use plan::{NoMatch, Trial, TrialPlan};
 pub use prepare::{PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of};

@@ -8,7 +8,7 @@ use golden::{Facts, Golden};
 use guest::{Guest, GuestName, Project};
 
 use crate::artefacts::{RunDir, TrialDir};
-use crate::case::{Action, Capture, CapturePart, Case, CaseId, Requires, Step};
+use crate::case::{Action, Capture, CapturePart, Case, CaseId, Requires, Stderr, Step};
 use crate::execute::{StepOutput, StepRecord, Transcript};
 use crate::record::{RanOn, TrialRecord, Verdict};
 
@@ -31,6 +31,7 @@ pub(crate) fn step(line: usize, name: &str, body: &str) -> Step {
         action: Action::Run { script: format!("cat {name}"), exit_status: 0, log: None },
         timeout: Duration::from_secs(1),
         output_limit: 1 << 20,
+        stderr: Stderr::Empty,
         capture: Some(capture),
     }
 }

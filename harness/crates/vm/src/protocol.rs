@@ -7,7 +7,7 @@ const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum FrameKind {
     Close,
     /// Host to guest: run on every CPU once.
     Quiesce,
+    /// Host to guest: kill the request's processes.
+    Kill,
     /// Guest to host, once: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -36,13 +38,14 @@ pub enum FrameKind {
     Quiesced,
 }
 
-const KINDS: [(u32, FrameKind); 11] = [
+const KINDS: [(u32, FrameKind); 12] = [
     (1, FrameKind::Run),
     (2, FrameKind::Read),
     (3, FrameKind::End),
     (4, FrameKind::RunOpen),
     (5, FrameKind::Close),
     (6, FrameKind::Quiesce),
+    (7, FrameKind::Kill),
     (0x81, FrameKind::Ready),
     (0x82, FrameKind::Stdout),
     (0x83, FrameKind::Stderr),

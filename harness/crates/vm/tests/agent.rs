@@ -34,7 +34,12 @@ fn program() -> &'static Utf8Path {
                 "-O1",
             ])
             .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
-            .args([&agent, &agent.join("agent.c"), &here.join("tests/agent_on_host.c")])
+            .args([
+                &agent,
+                &agent.join("agent.c"),
+                &agent.join("pump.c"),
+                &here.join("tests/agent_on_host.c"),
+            ])
             .args([Utf8Path::new("-o"), &program])
             .output()
             .expect("cc, which the guests' agent is tested with: install the package gcc");
@@ -166,9 +171,9 @@ fn frame(kind: FrameKind, nonce: u64, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The payload of a request.
-fn payload(timeout_ms: u32, output_limit: u32, cwd: &str, body: &str) -> Vec<u8> {
+fn payload(output_limit: u32, cwd: &str, body: &str) -> Vec<u8> {
     let length = u32::try_from(cwd.len()).expect("short");
-    let words = [timeout_ms.to_le_bytes(), output_limit.to_le_bytes(), length.to_le_bytes()].concat();
+    let words = [output_limit.to_le_bytes(), length.to_le_bytes()].concat();
     [&words, cwd.as_bytes(), body.as_bytes()].concat()
 }
 
@@ -192,6 +197,14 @@ fn script_runs_in_its_directory_with_both_streams_and_its_status() {
 fn script_stops_at_its_first_failing_command() {
     let done = answer(&script("false; echo never"));
     assert_eq!((done.end, done.stdout), (StepEnd::Exited(1), Vec::new()));
+}
+
+#[test]
+fn pipeline_fails_with_any_of_its_parts() {
+    for (text, status) in [("false | cat", 1), ("(exit 3) | true", 3), ("true | (exit 4)", 4)] {
+        assert_eq!(answer(&script(text)).end, StepEnd::Exited(status), "{text}");
+    }
+    assert_eq!(answer(&script("sh -c 'kill -SEGV $$' | cat")).end, StepEnd::Exited(128 + 11));
 }
 
 #[test]
@@ -261,8 +274,14 @@ fn signal_of_a_script_is_reported() {
 #[test]
 fn process_left_behind_holds_up_no_answer() {
     let start = Instant::now();
-    let done = answer(&script("sleep 20 & echo done"));
-    assert_eq!((done.end, done.stdout.as_slice()), (StepEnd::Exited(0), &b"done\n"[..]));
+    for left in
+        ["sleep 20 & echo done", "sleep 20 2> /dev/null & echo done", "sleep 20 > /dev/null & echo done"]
+    {
+        let done = answer(&script(left));
+        assert_eq!((done.end, done.stdout.as_slice()), (StepEnd::Exited(0), &b"done\n"[..]));
+        assert!(done.held_open, "{left}");
+    }
+    assert!(!answer(&script("sleep 20 > /dev/null 2>&1 & echo done")).held_open);
     assert!(start.elapsed() < Duration::from_secs(15));
 }
 
@@ -338,7 +357,7 @@ fn host_that_closes_the_port_ends_the_agent() {
     assert_eq!(agent.exit(), (Some(3), "the host closed the agent's port\n".to_owned()));
     let mut agent = Agent::start();
     agent.next_frame();
-    agent.send_raw(&frame(FrameKind::Run, 7, &payload(30_000, 100, "/", "echo begun; sleep 1000")));
+    agent.send_raw(&frame(FrameKind::Run, 7, &payload(100, "/", "echo begun; sleep 1000")));
     assert_eq!(agent.next_frame().kind, FrameKind::Stdout);
     let closed = "the host closed the agent's port during a request\n".to_owned();
     assert_eq!(agent.exit(), (Some(3), closed));
@@ -362,7 +381,7 @@ fn gives_up_on(bytes: &[u8]) -> String {
 fn garbage_from_the_host_ends_the_agent_in_order() {
     let malformed = "a frame without the protocol's magic, or too long";
     assert_eq!(gives_up_on(&[b'x'; 24]), malformed);
-    let run = frame(FrameKind::Run, 7, &payload(1000, 100, "/", "true"));
+    let run = frame(FrameKind::Run, 7, &payload(100, "/", "true"));
     let mut long = run.clone();
     long[16..20].copy_from_slice(&((1_u32 << 20) + 1).to_le_bytes());
     assert_eq!(gives_up_on(&long), malformed);
@@ -378,36 +397,34 @@ fn garbage_from_the_host_ends_the_agent_in_order() {
 fn malformed_requests_end_the_agent_in_order() {
     let short = "a request that is too short";
     assert_eq!(gives_up_on(&frame(FrameKind::Run, 7, b"")), short);
-    assert_eq!(gives_up_on(&frame(FrameKind::Run, 7, &[0; 11])), short);
+    assert_eq!(gives_up_on(&frame(FrameKind::Run, 7, &[0; 7])), short);
     let with_length = |length: u32| {
-        let mut bytes = payload(1000, 100, "/", "true");
-        bytes[8..12].copy_from_slice(&length.to_le_bytes());
+        let mut bytes = payload(100, "/", "true");
+        bytes[4..8].copy_from_slice(&length.to_le_bytes());
         frame(FrameKind::Read, 7, &bytes)
     };
-    for length in [6, 4096, u32::MAX, u32::MAX - 11] {
+    for length in [6, 4096, u32::MAX, u32::MAX - 7] {
         assert_eq!(gives_up_on(&with_length(length)), short, "{length}");
     }
     // A directory longer than any.
-    let long = payload(1000, 100, &"x".repeat(4096), "true");
+    let long = payload(100, &"x".repeat(4096), "true");
     assert_eq!(gives_up_on(&frame(FrameKind::Run, 7, &long)), short);
-    let mut unknown = frame(FrameKind::Run, 7, &payload(1000, 100, "/", "true"));
+    let mut unknown = frame(FrameKind::Run, 7, &payload(100, "/", "true"));
     unknown[4..8].copy_from_slice(&99_u32.to_le_bytes());
     assert_eq!(gives_up_on(&unknown), "a request of an unknown type");
 }
 
 #[test]
 fn request_inside_another_one_ends_the_agent() {
-    let run = frame(FrameKind::RunOpen, 7, &payload(30_000, 100, "/", "cat"));
-    for inside in
-        [frame(FrameKind::Run, 8, &payload(1000, 100, "/", "true")), frame(FrameKind::Close, 8, b"")]
-    {
+    let run = frame(FrameKind::RunOpen, 7, &payload(100, "/", "cat"));
+    for inside in [frame(FrameKind::Run, 8, &payload(100, "/", "true")), frame(FrameKind::Close, 8, b"")] {
         assert_eq!(gives_up_on(&[run.clone(), inside].concat()), "a request inside another one");
     }
 }
 
 #[test]
 fn largest_request_fits() {
-    let comment = format!("#{}", "x".repeat((1 << 20) - 12 - 1 - 1 - 9));
+    let comment = format!("#{}", "x".repeat((1 << 20) - 8 - 1 - 1 - 9));
     let mut session = session();
     // A script of a MiB is more than one argument of a program may have (MAX_ARG_STRLEN, 128 KiB on Linux).
     let done = session.request(&script(&format!("{comment}\necho end")));
@@ -432,7 +449,7 @@ fn script_does_not_outlive_the_agent() {
     let mut agent = Agent::start();
     agent.next_frame();
     let sleeps = "sh -c 'sleep 1000 & echo $!; sleep 1000'";
-    agent.send_raw(&frame(FrameKind::Run, 7, &payload(30_000, 100, "/", sleeps)));
+    agent.send_raw(&frame(FrameKind::Run, 7, &payload(100, "/", sleeps)));
     let output = agent.next_frame();
     let process = String::from_utf8(output.payload).expect("text").trim().to_owned();
     drop(agent.exit());

@@ -36,7 +36,7 @@ static void run_agent(void)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &children, NULL);
-	agent(port, end);
+	agent(port, "/bin/bash", end);
 }
 
 /* Kill every child and its children, which fall to us as theirs end, until there is none. */

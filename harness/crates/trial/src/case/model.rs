@@ -84,14 +84,30 @@ pub struct Step {
     pub timeout: Duration,
     /// How many bytes it may print.
     pub output_limit: u32,
+    /// What it may print to its standard error.
+    pub stderr: Stderr,
     /// What is kept and compared.
     pub capture: Option<Capture>,
+}
+
+/// What a step may print to its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stderr {
+    /// Nothing.
+    Empty,
+    /// Anything.
+    Any,
+}
+
+impl Stderr {
+    /// Both, by the words that case files use.
+    pub const ALL: [(&'static str, Stderr); 2] = [("empty", Stderr::Empty), ("any", Stderr::Any)];
 }
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Run a script with `sh -e`; another exit status than this one is an error.
+    /// Run a script with `sh -e -o pipefail`; another exit status than this one is a failure.
     Run {
         /// The script.
         script: String,

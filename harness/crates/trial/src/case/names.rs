@@ -61,7 +61,7 @@ mod tests {
 
     use camino::Utf8Path;
 
-    use super::super::model::{Action, Capture, CapturePart};
+    use super::super::model::{Action, Capture, CapturePart, Stderr};
     use super::*;
     use formats::Format;
 
@@ -75,6 +75,7 @@ mod tests {
                 action: Action::Read { path: "f".to_owned() },
                 timeout: Duration::from_secs(1),
                 output_limit: 1,
+                stderr: Stderr::Empty,
                 capture: Some(Capture {
                     name: at.to_string(),
                     format: Format::Plain,

@@ -1,19 +1,17 @@
 //! Why a trial did not get to its end, by whose part it was.
 //!
 //! The kernel, a step, QEMU, the guest's agent, the dispatch trace log and the harness each have a variant:
-//! a verdict depends on which of them it was, never on the words.
+//! a verdict depends on which of them it was, never on the words. [`Abort::of_kernel`] says which are the kernel's.
 
 use std::io;
-use std::time::Duration;
 
 use camino::Utf8PathBuf;
 
-use formats::units::show_duration;
+use super::problem::{StepError, StepProblem};
 use kmod::ModuleError;
-use vm::dispatch_log::WriteError;
+use vm::dispatch_log::{LogError, WriteError};
 use vm::qemu::{ConsoleError, StopReason};
 use vm::{SessionError, StepEnd};
-use yaml::show_size;
 
 /// Why a trial did not get to its end.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +22,12 @@ pub enum Abort {
     /// A step did not end as its case says.
     #[error(transparent)]
     Step(StepError),
+    /// The guest no longer answers, while QEMU goes on.
+    #[error("{0}")]
+    Hung(StopReason),
+    /// The guest shut down or reset before it was asked to.
+    #[error("{0}")]
+    ShutDown(StopReason),
     /// QEMU could not be started.
     #[error("failed to start QEMU: {0}")]
     Start(io::Error),
@@ -39,52 +43,6 @@ pub enum Abort {
     /// The user has interrupted.
     #[error("interrupted")]
     Interrupted,
-}
-
-/// A step that did not end as its case says.
-#[derive(Debug, thiserror::Error)]
-#[error("{problem}{stderr}")]
-pub struct StepError {
-    /// How it ended.
-    pub problem: StepProblem,
-    /// The last lines of its standard error, each indented on a line of its own.
-    pub stderr: String,
-}
-
-/// How a step ended.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StepProblem {
-    /// With another exit status.
-    #[error("exit status {found}, expected {expected}")]
-    ExitStatus {
-        /// Its exit status.
-        found: u32,
-        /// The one that the case says.
-        expected: u32,
-    },
-    /// A signal killed it.
-    #[error("killed by signal {0}")]
-    Signal(u32),
-    /// It ran into its timeout.
-    #[error(
-        "timed out after {}: the step was killed (`timeout:` sets another timeout)",
-        show_duration(u64::try_from(.0.as_nanos()).unwrap_or(u64::MAX))
-    )]
-    TimedOut(Duration),
-    /// It printed more than it may, which is given in bytes.
-    #[error("the output reached {}: the step was killed (`output_limit:` sets another limit)", show_size(u64::from(*.0)))]
-    Flooded(u32),
-    /// The file could not be read.
-    #[error("failed to read {path}: {}", os_error(*errno))]
-    Read {
-        /// The file.
-        path: String,
-        /// The guest's error number.
-        errno: u32,
-    },
-    /// The shell could not be started: the guest's error number.
-    #[error("failed to start the shell: {}", os_error(*.0))]
-    Shell(u32),
 }
 
 /// Why the dispatch trace log was not written as planned.
@@ -170,20 +128,43 @@ pub enum HarnessError {
     NoGuest,
 }
 
-/// The words for an error number of the guest, which are the host's.
-fn os_error(errno: u32) -> String {
-    match i32::try_from(errno) {
-        Ok(errno @ 1..) => io::Error::from_raw_os_error(errno).to_string(),
-        _ => format!("unknown error number {errno}"),
-    }
-}
-
 impl From<SessionError> for Abort {
     fn from(error: SessionError) -> Abort {
         match error {
             SessionError::Stopped(StopReason::Panicked(_)) => Abort::Panic,
             SessionError::Stopped(StopReason::Interrupted) => Abort::Interrupted,
+            SessionError::Stopped(stop @ StopReason::TimedOut { .. }) => Abort::Hung(stop),
+            SessionError::Stopped(stop @ StopReason::Exited(status)) if status.success() => {
+                Abort::ShutDown(stop)
+            }
             other => Abort::Guest(other),
+        }
+    }
+}
+
+impl Abort {
+    /// What the kernel did to the step, when that is what ended the trial, after the agent's greeting. A documented
+    /// command that the kernel refuses or never ends is a verdict on the kernel. `None` where QEMU, the agent, the
+    /// harness or the host failed, and for a panic, which the console accounts for.
+    pub fn of_kernel(&self) -> Option<StepError> {
+        let plain = |problem| Some(StepError { problem, stderr: String::new() });
+        match self {
+            Abort::Step(error) => Some(error.clone()),
+            Abort::Hung(stop) => plain(StepProblem::Hung(stop.to_string())),
+            Abort::ShutDown(stop) => plain(StepProblem::ShutDown(stop.to_string())),
+            Abort::DispatchLog(DispatchLogError::Ended { error, end, stderr }) => {
+                let problem = StepProblem::Ended(format!("{error}: {end}"));
+                Some(StepError { problem, stderr: stderr.clone() })
+            }
+            Abort::DispatchLog(DispatchLogError::Write(
+                error @ (WriteError::TimedOut { .. } | WriteError::Log(LogError::Gone { .. })),
+            )) => plain(StepProblem::Unread(error.to_string())),
+            Abort::Panic
+            | Abort::Start(_)
+            | Abort::Guest(_)
+            | Abort::DispatchLog(_)
+            | Abort::Harness(_)
+            | Abort::Interrupted => None,
         }
     }
 }
@@ -201,12 +182,4 @@ impl HarnessError {
     pub(super) fn file(verb: &'static str, path: impl Into<Utf8PathBuf>, error: io::Error) -> HarnessError {
         HarnessError::File { verb, path: path.into(), error }
     }
-}
-
-/// The last lines of a step's standard error, for a message.
-pub(super) fn excerpt(stderr: &[u8]) -> String {
-    let text = String::from_utf8_lossy(stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let last = &lines[lines.len().saturating_sub(10)..];
-    last.iter().map(|line| format!("\n    stderr: {line}")).collect()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use camino::Utf8Path;
 
-use super::abort::{Abort, DispatchLogError, excerpt};
+use super::abort::{Abort, DispatchLogError};
+use super::problem::excerpt;
 use dtl::{LogPlan, Symbols, Written};
 use vm::dispatch_log::{RecordingControl, WriteError, Writer};
 use vm::qemu::GuestControl;

@@ -7,6 +7,7 @@ mod abort;
 mod decode;
 mod dispatch_log;
 mod inspect;
+mod problem;
 mod step;
 mod transcript;
 
@@ -20,11 +21,12 @@ use crate::prepare::PreparedGuest;
 use vm::Session;
 use vm::qemu::{GuestControl, Machine};
 
-pub use abort::{Abort, DispatchLogError, HarnessError, StepError, StepProblem};
+pub use abort::{Abort, DispatchLogError, HarnessError};
 pub use decode::HostOutput;
 use dispatch_log::run_with_dispatch_log;
 pub use inspect::Inspected;
 use inspect::inspect;
+pub use problem::{StepError, StepProblem, excerpt};
 use step::{check_end, request};
 pub use transcript::{StepOutput, StepRecord, Transcript};
 
@@ -95,7 +97,10 @@ fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
         transcript.abort = Some(error.into());
     }
     // A guest that panics lets go of the harness in one way or another; the panic is the cause.
-    let lost = matches!(transcript.abort, Some(Abort::Guest(_) | Abort::DispatchLog(_)));
+    let lost = matches!(
+        transcript.abort,
+        Some(Abort::Guest(_) | Abort::Hung(_) | Abort::ShutDown(_) | Abort::DispatchLog(_))
+    );
     if lost && transcript.splats.iter().any(|splat| splat.fatal) {
         transcript.abort = Some(Abort::Panic);
     }
@@ -181,7 +186,8 @@ impl RunningTrial<'_> {
             _ => (self.session.request(&request)?, None),
         };
         let end = check_end(step, &answer);
-        Ok((StepRecord { written, inspected, ..StepRecord::new(answer.into()) }, end))
+        let held_open = answer.held_open;
+        Ok((StepRecord { written, inspected, held_open, ..StepRecord::new(answer.into()) }, end))
     }
 
     fn decode(&mut self, arguments: &[String], data: &str) -> Result<HostOutput, Abort> {

@@ -1,7 +1,7 @@
 //! A step as a request to the agent, and how its end differs from what the case says.
 
-use super::abort::{StepError, StepProblem, excerpt};
 use super::decode;
+use super::problem::{StepError, StepProblem, excerpt};
 use crate::case::{Action, Case, Step};
 use vm::{Answer, Request, StepEnd, Work};
 
@@ -46,6 +46,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::case::Stderr;
 
     fn end(action: Action, end: StepEnd) -> Result<(), String> {
         let step = Step {
@@ -53,10 +54,16 @@ mod tests {
             action,
             timeout: Duration::from_millis(1500),
             output_limit: 8 << 20,
+            stderr: Stderr::Empty,
             capture: None,
         };
-        let answer =
-            Answer { end, stdout: Vec::new(), stderr: b"one\ntwo\x07\n".to_vec(), elapsed: Duration::ZERO };
+        let answer = Answer {
+            end,
+            stdout: Vec::new(),
+            stderr: b"one\ntwo\x07\n".to_vec(),
+            elapsed: Duration::ZERO,
+            held_open: false,
+        };
         check_end(&step, &answer).map_err(|error| error.to_string())
     }
 
@@ -82,6 +89,7 @@ mod tests {
         };
         assert_eq!(words(run(0), StepEnd::Exited(1)), "exit status 1, expected 0");
         assert_eq!(words(run(1), StepEnd::Exited(0)), "exit status 0, expected 1");
+        assert!(words(run(0), StepEnd::Exited(141)).starts_with("exit status 141, expected 0 (SIGPIPE: "));
         assert_eq!(words(run(0), StepEnd::Signalled(11)), "killed by signal 11");
         assert_eq!(
             words(run(0), StepEnd::TimedOut),

@@ -6,6 +6,7 @@ use super::abort::Abort;
 use super::decode::HostOutput;
 use super::inspect::Inspected;
 use dtl::Written;
+use vm::process::last_lines;
 use vm::{Answer, Splat};
 
 /// What happened in a trial.
@@ -28,6 +29,19 @@ pub struct Transcript {
     pub stderr: String,
 }
 
+impl Transcript {
+    /// The steps that ended as their case says.
+    pub fn completed(&self) -> &[StepRecord] {
+        let refused = usize::from(matches!(self.abort, Some(Abort::Step(_))));
+        &self.steps[..self.steps.len() - refused]
+    }
+
+    /// The console's last lines.
+    pub fn console_tail(&self, lines: usize) -> &str {
+        last_lines(&self.console, lines)
+    }
+}
+
 /// A step that was answered.
 #[derive(Debug, Clone)]
 pub struct StepRecord {
@@ -39,6 +53,8 @@ pub struct StepRecord {
     pub host: Option<HostOutput>,
     /// The module that the step has looked at, or whose events' formats it has read.
     pub inspected: Option<Inspected>,
+    /// A process that it left behind holds its output open.
+    pub held_open: bool,
 }
 
 /// What a step printed, in the guest or on the host.
@@ -59,6 +75,6 @@ impl From<Answer> for StepOutput {
 impl StepRecord {
     /// A step that printed this, and of which nothing more is known.
     pub(crate) fn new(output: StepOutput) -> StepRecord {
-        StepRecord { output, written: None, host: None, inspected: None }
+        StepRecord { output, written: None, host: None, inspected: None, held_open: false }
     }
 }

@@ -1,6 +1,6 @@
 //! What was captured, compared with the goldens and with what the harness knows from elsewhere.
 //!
-//! Every step that was answered counts, also when the trial ended early. Names keep their values from one capture of the
+//! Every step that ended as it should counts, also when the trial ended early. Names keep their values from one capture of the
 //! trial to the next.
 
 use dtl::Written;
@@ -42,7 +42,7 @@ impl JudgedCaptures {
     }
 }
 
-/// Compare the captures of all steps that were answered.
+/// Compare the captures of all steps that ended as they should.
 pub(super) fn judge_captures(
     case: &Case,
     facts: &Facts,
@@ -52,7 +52,7 @@ pub(super) fn judge_captures(
     let mut bindings = Bindings::new();
     let mut judged = JudgedCaptures::default();
     let mut written = None;
-    for (step, record) in case.steps.iter().zip(&transcript.steps) {
+    for (step, record) in case.steps.iter().zip(transcript.completed()) {
         written = record.written.as_ref().or(written);
         let Some(capture) = &step.capture else { continue };
         let bytes = captured(capture.part, &record.output.stdout);

@@ -2,11 +2,15 @@
 
 use camino::Utf8PathBuf;
 
+use crate::artefacts::TrialDir;
 use crate::case::{Case, ExpectedSplat, Step};
-use crate::execute::HostOutput;
+use crate::execute::{HostOutput, StepError, Transcript};
 use formats::Format;
 use golden::{Bindings, Comparison, Golden, KnownBug};
 use vm::Splat;
+
+/// How many of the console's last lines a failed step shows.
+const CONSOLE_TAIL: usize = 5;
 
 /// What came of a trial.
 #[derive(Debug, Clone)]
@@ -86,6 +90,8 @@ pub enum Failure {
     Decoded(Box<DecodeFailure>),
     /// A module's source does not define what its file holds.
     Module(Box<ModuleFailure>),
+    /// The kernel refused a step, never ended it, or did something else to it that the case does not say.
+    Step(Box<StepFailure>),
     /// The kernel printed a splat.
     Kernel {
         /// The panic, or the first splat.
@@ -117,6 +123,11 @@ impl Failure {
             )),
             Failure::Module(failure) => {
                 Some(format!("the source of module {} does not define what its file holds", failure.module))
+            }
+            Failure::Step(failure) => {
+                let StepFailure { step, error, .. } = failure.as_ref();
+                let step = step.as_ref().map_or("the guest's end", |step| step.summary.as_str());
+                Some(format!("`{step}` was {}: {}", error.problem.word(), error.problem))
             }
             Failure::Kernel { splat, .. } => Some(format!("the kernel printed a splat: {}", splat.line)),
         }
@@ -162,6 +173,35 @@ pub struct ModuleFailure {
     pub module: String,
     /// How they differ, each beginning with the event's name.
     pub differences: Vec<String>,
+}
+
+/// A step that did not go as its case says.
+#[derive(Debug, Clone)]
+pub struct StepFailure {
+    /// The step; `None` for the guest's end.
+    pub step: Option<StepPlace>,
+    /// What is wrong with it.
+    pub error: StepError,
+    /// The console's last lines.
+    pub tail: String,
+    /// The file that holds all of the console.
+    pub console: Utf8PathBuf,
+}
+
+impl StepFailure {
+    pub(super) fn new(
+        step: Option<StepPlace>,
+        error: StepError,
+        transcript: &Transcript,
+        dir: &TrialDir,
+    ) -> StepFailure {
+        StepFailure {
+            step,
+            error,
+            tail: transcript.console_tail(CONSOLE_TAIL).to_owned(),
+            console: dir.console(),
+        }
+    }
 }
 
 /// Where a step stands in its case.

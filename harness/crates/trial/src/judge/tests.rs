@@ -1,11 +1,16 @@
 use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use vm::dispatch_log::{LogError, WriteError};
 use vm::qemu::StopReason;
 use vm::{SessionError, SplatKind, StepEnd};
 
 use super::*;
-use crate::execute::{HarnessError, HostOutput, Inspected, StepError, StepProblem};
+use crate::case::Step;
+use crate::execute::{DispatchLogError, HarnessError, HostOutput, Inspected};
 use crate::testing;
 use crate::testing::{facts, step, transcript};
 
@@ -25,6 +30,7 @@ fn verdict(case: &Case, transcript: &Transcript) -> &'static str {
             Failure::Capture(_) => "fail: capture",
             Failure::Decoded(_) => "fail: decoded",
             Failure::Module(_) => "fail: module",
+            Failure::Step(ref failure) => failure.error.problem.word(),
         },
         Outcome::Xfail(_) => "xfail",
         Outcome::Xpass { .. } => "xpass",
@@ -38,13 +44,16 @@ fn aborted(abort: Abort, transcript: Transcript) -> Transcript {
     Transcript { abort: Some(abort), ..transcript }
 }
 
-fn step_error() -> Abort {
-    Abort::Step(StepError { problem: StepProblem::Signal(11), stderr: String::new() })
+fn step_error(problem: StepProblem) -> Abort {
+    Abort::Step(StepError { problem, stderr: String::new() })
+}
+
+fn stopped(reason: StopReason) -> Abort {
+    SessionError::Stopped(reason).into()
 }
 
 fn timeout() -> Abort {
-    let timeout = std::time::Duration::from_secs(1);
-    Abort::Guest(SessionError::Stopped(StopReason::TimedOut { what: "x".to_owned(), timeout }))
+    stopped(StopReason::TimedOut { what: "x".to_owned(), timeout: Duration::from_secs(1) })
 }
 
 fn splat(fatal: bool) -> Splat {
@@ -68,18 +77,89 @@ fn splat_fails_a_trial_whose_captures_are_right() {
 }
 
 #[test]
-fn abort_without_a_splat_is_an_error_whoever_aborted() {
+fn what_qemu_the_agent_the_harness_or_the_host_did_not_do_is_an_error() {
     let harness = HarnessError::Copy { path: "p".to_owned(), end: StepEnd::TimedOut };
     let start = Abort::Start(io::Error::other("no memory"));
-    for abort in [timeout(), step_error(), harness.into(), start] {
-        assert_eq!(verdict(&case(), &aborted(abort, transcript(&["right\n"]))), "error");
+    let crashed = stopped(StopReason::Exited(ExitStatus::from_raw(139)));
+    let port = stopped(StopReason::Port("closed".to_owned()));
+    let suspended = stopped(StopReason::Suspended("x".to_owned()));
+    let protocol = SessionError::Protocol(vm::ProtocolError::UnknownRequest).into();
+    let log = DispatchLogError::Write(WriteError::NoCpu { cpu: 2, cpus: 2 }).into();
+    for abort in [harness.into(), start, crashed, port, suspended, protocol, log] {
+        let aborted = aborted(abort, transcript(&["right\n"]));
+        assert_eq!(verdict(&case(), &aborted), "error", "{:?}", aborted.abort);
     }
     assert_eq!(verdict(&case(), &aborted(Abort::Interrupted, transcript(&["right\n"]))), "interrupted");
 }
 
 #[test]
+fn what_the_kernel_did_not_do_is_its_failure() {
+    let unread = |error| Abort::from(DispatchLogError::Write(error));
+    let gone = LogError::Gone { cpu: 0, what: "x".to_owned() };
+    let timed_out = WriteError::TimedOut { what: "x".to_owned(), timeout: Duration::from_secs(1) };
+    let ended = DispatchLogError::Ended {
+        error: WriteError::Ended("x".to_owned()),
+        end: StepEnd::Exited(1),
+        stderr: String::new(),
+    };
+    let aborts = [
+        (step_error(StepProblem::ExitStatus { found: 1, expected: 0 }), "refused"),
+        (step_error(StepProblem::Signal(11)), "killed"),
+        (step_error(StepProblem::TimedOut(Duration::from_secs(1))), "hung"),
+        (step_error(StepProblem::Flooded(8)), "flooded"),
+        (step_error(StepProblem::Read { path: "p".to_owned(), errno: 5 }), "refused"),
+        (timeout(), "hung"),
+        (stopped(StopReason::Exited(ExitStatus::default())), "shut down"),
+        (unread(WriteError::Log(gone)), "unread"),
+        (unread(timed_out), "unread"),
+        (ended.into(), "ended early"),
+    ];
+    for (abort, word) in aborts {
+        let aborted = aborted(abort, transcript(&["right\n"]));
+        assert_eq!(verdict(&case(), &aborted), word);
+        // Before the greeting nothing is known of the kernel.
+        assert_eq!(verdict(&case(), &Transcript { boot_time: None, ..aborted }), "error", "{word}");
+    }
+}
+
+#[test]
+fn captures_before_a_failed_step_are_compared_and_its_own_is_not() {
+    let case = testing::case(vec![step(3, "one", "1\n"), step(5, "two", "2\n")]);
+    let refused = || step_error(StepProblem::Signal(11));
+    let failures = |transcript: Transcript| match judged(&case, &transcript) {
+        Outcome::Fail(failures) => failures.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(failures(aborted(refused(), transcript(&["1\n", "x\n"]))), 1);
+    assert_eq!(failures(aborted(refused(), transcript(&["x\n", "x\n"]))), 2);
+    assert_eq!(failures(aborted(timeout(), transcript(&["x\n"]))), 2);
+    assert_eq!(failures(aborted(timeout(), transcript(&["x\n", "x\n"]))), 3);
+}
+
+#[test]
+fn standard_error_is_empty_unless_the_case_allows_it() {
+    let mut noisy = transcript(&["right\n"]);
+    noisy.steps[0].output.stderr = b"lost 1 chunks!\n".to_vec();
+    assert_eq!(verdict(&case(), &noisy), "noisy");
+    let allowing = testing::case(vec![Step { stderr: Stderr::Any, ..step(3, "out", "right\n") }]);
+    assert_eq!(verdict(&allowing, &noisy), "pass");
+    // What a refused step says is a part of its own message.
+    let case = testing::case(vec![step(3, "out", "right\n")]);
+    assert_eq!(verdict(&case, &aborted(step_error(StepProblem::Signal(11)), noisy)), "killed");
+}
+
+#[test]
+fn capture_that_a_process_left_behind_may_add_to_is_a_failure() {
+    let mut open = transcript(&["right\n"]);
+    open.steps[0].held_open = true;
+    assert_eq!(verdict(&case(), &open), "left open");
+    let asserts_elsewhere = testing::case(vec![Step { capture: None, ..step(3, "out", "") }]);
+    assert_eq!(verdict(&asserts_elsewhere, &open), "pass");
+}
+
+#[test]
 fn abort_after_a_splat_is_the_kernels_failure() {
-    for abort in [timeout(), step_error()] {
+    for abort in [timeout(), step_error(StepProblem::Signal(11))] {
         let aborted = aborted(abort, with_splats(&[splat(false)], transcript(&["right\n"])));
         assert_eq!(verdict(&case(), &aborted), "fail: kernel");
     }
@@ -98,14 +178,20 @@ fn panic_without_a_line_on_the_console_is_an_error() {
 }
 
 #[test]
-fn error_names_the_step_that_was_cut_short() {
+fn failure_names_the_step_that_was_cut_short() {
     let case = testing::case(vec![step(3, "one", "1\n"), step(5, "two", "2\n")]);
     let line = |transcript: Transcript| match judged(&case, &transcript) {
         Outcome::Error(error) => error.step.map(|step| step.line),
+        Outcome::Fail(failures) => match &failures[0] {
+            Failure::Step(failure) => failure.step.as_ref().map(|step| step.line),
+            other => panic!("{other:?}"),
+        },
         other => panic!("{other:?}"),
     };
     assert_eq!(line(aborted(timeout(), transcript(&["1\n"]))), Some(5));
-    assert_eq!(line(aborted(step_error(), transcript(&["1\n"]))), Some(3));
+    let port = || stopped(StopReason::Port("closed".to_owned()));
+    assert_eq!(line(aborted(port(), transcript(&["1\n"]))), Some(5));
+    assert_eq!(line(aborted(step_error(StepProblem::Signal(11)), transcript(&["1\n"]))), Some(3));
     assert_eq!(line(aborted(timeout(), transcript(&["1\n", "2\n"]))), None);
     assert_eq!(line(aborted(timeout(), Transcript::default())), None);
 }
@@ -304,9 +390,13 @@ fn expected_oops_in_another_step_is_a_failure() {
 #[test]
 fn lost_guest_beside_an_expected_warning_is_a_failure() {
     let case = expecting(SplatKind::Warning, Some("f"), None);
-    for abort in [timeout(), step_error()] {
+    for (abort, word) in [
+        (timeout(), "hung"),
+        (step_error(StepProblem::Signal(11)), "killed"),
+        (stopped(StopReason::Port("closed".to_owned())), "fail: kernel"),
+    ] {
         let lost = aborted(abort, with_console(WARNING, transcript(&["1\n"])));
-        assert_eq!(verdict(&case, &lost), "fail: kernel");
+        assert_eq!(verdict(&case, &lost), word);
     }
 }
 

@@ -155,6 +155,20 @@ impl ProcessGroup {
         }
     }
 
+    /// Whether a signal has suspended a process of the group: state `T` in /proc/PID/stat, proc_pid_stat(5).
+    pub fn is_suspended(&self) -> bool {
+        let group = self.leader.as_raw_nonzero().to_string();
+        let is_of_group = |stat: &str| {
+            // The command's name may hold anything, parentheses included; state, parent and group follow.
+            let mut fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ');
+            fields.next() == Some("T") && fields.nth(1) == Some(&group)
+        };
+        let Ok(processes) = std::fs::read_dir("/proc") else { return false };
+        processes.flatten().any(|process| {
+            std::fs::read_to_string(process.path().join("stat")).is_ok_and(|s| is_of_group(&s))
+        })
+    }
+
     /// Kill every process of the group.
     pub fn kill(&self) {
         // The group has a member until it is dropped, if only the leader that was not reaped.
@@ -308,6 +322,22 @@ mod tests {
         let start = Instant::now();
         while members() > 0 {
             assert!(start.elapsed() < Duration::from_secs(5), "{} processes are left", members());
+        }
+    }
+
+    #[test]
+    fn suspended_process_is_noticed() {
+        let (group, out, _err) = ProcessGroup::start_piped(sh("sleep 60 & echo $!; wait")).expect("starts");
+        let pid = Pid::from_raw(first_pid(out)).expect("a process id");
+        assert!(!group.is_suspended());
+        rustix::process::kill_process(pid, Signal::STOP).expect("its process");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !group.is_suspended() {
+            assert!(Instant::now() < deadline, "not noticed");
+        }
+        rustix::process::kill_process(pid, Signal::CONT).expect("its process");
+        while group.is_suspended() {
+            assert!(Instant::now() < deadline, "still suspended");
         }
     }
 

@@ -115,7 +115,7 @@ impl Machine {
                 Some(MachineEvent::Splat | MachineEvent::ConsoleClosed | MachineEvent::MonitorGreeted) => {}
                 None => {
                     interrupt::check().map_err(|_| StopReason::Interrupted)?;
-                    return Err(StopReason::TimedOut { what: what.to_owned(), timeout });
+                    return Err(self.late(what, timeout));
                 }
             }
         }
@@ -150,6 +150,16 @@ impl Machine {
         }
     }
 
+    /// Something did not happen in time: because of the guest, unless QEMU itself does not run.
+    fn late(&self, what: &str, timeout: Duration) -> StopReason {
+        let what = what.to_owned();
+        if self.group.is_suspended() {
+            StopReason::Suspended(what)
+        } else {
+            StopReason::TimedOut { what, timeout }
+        }
+    }
+
     /// Take events until QEMU has exited and its console has ended, for a moment.
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN;
@@ -173,7 +183,7 @@ impl Machine {
                 }
                 Some(MachineEvent::Frame(frame)) => return Ok(Some(frame)),
                 Some(_) => {}
-                None => return Err(StopReason::TimedOut { what: "QEMU to exit".to_owned(), timeout }),
+                None => return Err(self.late("the guest to power off", timeout)),
             }
         }
     }

@@ -20,6 +20,9 @@ pub enum StopReason {
         /// For how long.
         timeout: Duration,
     },
+    /// QEMU was suspended by a signal, so that nothing can be said of the guest.
+    #[error("QEMU was suspended (SIGSTOP) while waiting for {0}")]
+    Suspended(String),
     /// The agent's port is broken.
     #[error("{0}")]
     Port(String),

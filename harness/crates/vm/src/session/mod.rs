@@ -21,15 +21,15 @@ pub use request::{Answer, Request, StepEnd, Work};
 use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
 use crate::qemu::{GuestControl, Machine, StopReason};
 
-/// How much longer than the guest's own timeout the host waits: under TCG on a busy host, the guest's
-/// clock and ours drift apart, and its killing of a process group takes time too.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a guest may take for what needs none of its commands: to kill a process group, to run the agent on each
+/// CPU. It is long, since a guest that takes longer is said to hang, and the host may be busy.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// What is waited for while the guest's interrupt handlers end.
 const QUIESCING: &str = "the guest's CPUs to finish their interrupt handlers";
 
 /// How long a guest may take to power off.
-const END_TIMEOUT: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A guest that did not get as far as the agent's greeting.
 pub struct OpenError<P = Machine> {
@@ -112,7 +112,7 @@ impl<P: Port> Session<P> {
             Work::Read(_) => FrameKind::Read,
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
-        Ok(Pending::new(nonce, request.awaited(), request.timeout + GRACE, request.output_limit))
+        Ok(Pending::new(nonce, request.awaited(), request.timeout, request.output_limit))
     }
 
     /// Wait for the end of an answer.
@@ -120,9 +120,12 @@ impl<P: Port> Session<P> {
     /// # Errors
     /// As [`Session::request`].
     pub fn finish(&mut self, mut pending: Pending) -> Result<Answer, SessionError> {
-        let deadline = pending.deadline;
-        while !self.gather(&mut pending, deadline)? {}
-        Ok(pending.answer)
+        loop {
+            let deadline = pending.deadline;
+            if self.gather(&mut pending, deadline)? {
+                return Ok(pending.answer);
+            }
+        }
     }
 
     /// Take what comes of an answer within `time`; whether that was its end.
@@ -143,10 +146,27 @@ impl<P: Port> Session<P> {
         }
     }
 
-    /// Take the next frame of the answer, which has to come until `until`; whether it was the last.
+    /// Take the next frame of the answer, which has to come until `until`; whether it was the last. A request whose
+    /// own deadline is over is killed first.
     fn gather(&mut self, pending: &mut Pending, until: Instant) -> Result<bool, SessionError> {
-        let frame = self.machine.frame(&pending.awaited, until, pending.timeout)?;
-        Ok(pending.add(frame)?)
+        match self.machine.frame(&pending.awaited, until.min(pending.deadline), pending.timeout) {
+            Ok(frame) => Ok(pending.add(frame)?),
+            Err(StopReason::TimedOut { .. }) if pending.deadline <= until && !pending.killed => {
+                self.kill(pending)?;
+                Ok(false)
+            }
+            Err(stop) => Err(stop.into()),
+        }
+    }
+
+    /// Have the processes of a request killed, whose timeout is over.
+    fn kill(&mut self, pending: &mut Pending) -> Result<(), SessionError> {
+        self.machine.send(&Frame { kind: FrameKind::Kill, nonce: pending.nonce, payload: Vec::new() })?;
+        pending.awaited += ", which was to be killed at its timeout";
+        pending.killed = true;
+        pending.timeout = GRACE;
+        pending.deadline = Instant::now() + GRACE;
+        Ok(())
     }
 
     /// End the standard input of a [`Work::RunOpen`]. When the script has ended already, nothing
@@ -175,9 +195,10 @@ impl<P: Port> Session<P> {
     /// As [`Session::quiesce`].
     pub fn quiesce_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
         let nonce = self.send_quiesce()?;
+        let deadline = Instant::now() + GRACE;
         let mut ended = false;
         loop {
-            let frame = self.machine.frame(QUIESCING, pending.deadline, pending.timeout)?;
+            let frame = self.machine.frame(QUIESCING, deadline, GRACE)?;
             if frame.kind == FrameKind::Quiesced {
                 let timebase = quiesced(&frame, nonce)?;
                 return Ok((!ended).then_some(timebase));

@@ -14,6 +14,8 @@ pub struct Pending {
     pub(super) awaited: String,
     pub(super) timeout: Duration,
     pub(super) deadline: Instant,
+    /// Its timeout is over, and its processes are being killed.
+    pub(super) killed: bool,
     output_limit: usize,
     /// Its last frame has come.
     ended: bool,
@@ -27,9 +29,10 @@ impl Pending {
             stdout: Vec::new(),
             stderr: Vec::new(),
             elapsed: Duration::ZERO,
+            held_open: false,
         };
         let (deadline, output_limit) = (Instant::now() + timeout, output_limit as usize);
-        Pending { nonce, awaited, timeout, deadline, output_limit, ended: false, answer }
+        Pending { nonce, awaited, timeout, deadline, killed: false, output_limit, ended: false, answer }
     }
 
     /// What the guest has answered so far.
@@ -64,7 +67,7 @@ impl Pending {
 }
 
 fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
-    let payload: &[u8; 32] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
+    let payload: &[u8; 40] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
     let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().expect("eight bytes"));
     let value = word(4);
@@ -77,6 +80,7 @@ fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
         other => return Err(ProtocolError::DoneKind(other)),
     };
     answer.elapsed = Duration::from_micros(long(24));
+    answer.held_open = [word(32), word(36)] != [0, 0];
     let received = (answer.stdout.len() as u64, answer.stderr.len() as u64);
     let sent = (long(8), long(16));
     if received == sent { Ok(()) } else { Err(ProtocolError::Counts { sent, received }) }

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What a request does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Work {
-    /// Run a script with `sh -e`.
+    /// Run a script with `sh -e -o pipefail`.
     Run(String),
     /// The same, with a standard input that stays open until [`Session::close_input`](super::Session::close_input).
     RunOpen(String),
@@ -22,7 +22,7 @@ pub struct Request {
     pub work: Work,
     /// The directory that relative paths start from.
     pub cwd: String,
-    /// How long it may take, in the guest's time.
+    /// How long it may take, by the host's clock.
     pub timeout: Duration,
     /// How many bytes it may print, on both streams together.
     pub output_limit: u32,
@@ -34,11 +34,8 @@ impl Request {
         let body = match &self.work {
             Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
         };
-        // Rounded up: a timeout of 0 ms would end every step.
-        let ms = u32::try_from(self.timeout.as_micros().div_ceil(1000)).unwrap_or(u32::MAX);
         let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::new();
-        bytes.extend(ms.to_le_bytes());
         bytes.extend(self.output_limit.to_le_bytes());
         bytes.extend(length.to_le_bytes());
         bytes.extend(self.cwd.as_bytes());
@@ -100,6 +97,9 @@ pub struct Answer {
     pub stderr: Vec<u8>,
     /// How long it took, in the guest's time.
     pub elapsed: Duration,
+    /// A process that lives on still holds its standard output or its standard error open. What that writes belongs
+    /// to no request.
+    pub held_open: bool,
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             output_limit: 5,
         };
-        assert_eq!(request.payload(), b"\xe8\x03\0\0\x05\0\0\0\x02\0\0\0/df");
+        assert_eq!(request.payload(), b"\x05\0\0\0\x02\0\0\0/df");
         assert_eq!(request.awaited(), "the content of f");
         let script = Request { work: Work::Run("\n  \n a\nb".to_owned()), ..request };
         assert_eq!(script.awaited(), "the end of ` a`");
@@ -133,16 +133,5 @@ mod tests {
         for (end, expected) in words {
             assert_eq!(end.to_string(), expected);
         }
-    }
-
-    #[test]
-    fn timeout_is_sent_in_milliseconds_rounded_up() {
-        let sent = |timeout: Duration| {
-            let work = Work::Run(String::new());
-            let request = Request { work, cwd: String::new(), timeout, output_limit: 1 };
-            u32::from_le_bytes(request.payload()[..4].try_into().expect("four bytes"))
-        };
-        assert_eq!(sent(Duration::from_micros(500)), 1);
-        assert_eq!(sent(Duration::from_millis(20)), 20);
     }
 }

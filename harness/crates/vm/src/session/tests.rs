@@ -58,6 +58,7 @@ fn done(nonce: u64, kind: u32, value: u32, stdout: u64, stderr: u64) -> Frame {
         &stdout.to_le_bytes(),
         &stderr.to_le_bytes(),
         &us.to_le_bytes(),
+        &[0; 8],
     ];
     frame(FrameKind::Done, nonce, payload.concat())
 }
@@ -209,8 +210,8 @@ fn other_frames_inside_an_answer_are_refused() {
 
 #[test]
 fn malformed_end_of_an_answer_is_refused() {
-    let short = |n| vec![frame(FrameKind::Done, n, vec![0; 31])];
-    assert_eq!(error(short), "the frame that ends an answer has 31 bytes, expected 32");
+    let short = |n| vec![frame(FrameKind::Done, n, vec![0; 39])];
+    assert_eq!(error(short), "the frame that ends an answer has 39 bytes, expected 40");
     assert_eq!(
         error(|n| vec![done(n, 9, 0, 0, 0)]),
         "the frame that ends an answer is of the unknown kind 9"
@@ -227,8 +228,24 @@ fn agent_that_dies_inside_an_answer_is_an_error() {
 }
 
 #[test]
-fn silent_agent_times_out_after_the_guests_own_timeout() {
-    assert_eq!(error(|_| Vec::new()), "timed out after 6.0 s waiting for the end of `echo a`");
+fn request_is_killed_at_its_timeout() {
+    let mut session = session(|sent| match sent.kind {
+        FrameKind::Kill => {
+            vec![frame(FrameKind::Stdout, sent.nonce, *b"a"), done(sent.nonce, 2, 0, 1, 0)]
+        }
+        _ => Vec::new(),
+    });
+    let answer = session.request(&request()).expect("an answer");
+    assert_eq!((answer.end, answer.stdout.as_slice()), (StepEnd::TimedOut, &b"a"[..]));
+    assert_eq!(session.machine().sent, [FrameKind::Run, FrameKind::Kill]);
+}
+
+#[test]
+fn agent_that_is_silent_also_after_the_timeout_times_out() {
+    assert_eq!(
+        error(|_| Vec::new()),
+        "timed out after 30.0 s waiting for the end of `echo a`, which was to be killed at its timeout"
+    );
 }
 
 #[test]
@@ -236,7 +253,7 @@ fn request_that_does_not_fit_is_not_sent() {
     let mut session = session(|_| Vec::new());
     let large = Request { work: Work::Run("x".repeat(1 << 20)), ..request() };
     let error = session.request(&large).expect_err("too large").to_string();
-    assert_eq!(error, "the step is too large: 1048589 bytes, and at most 1048576 fit");
+    assert_eq!(error, "the step is too large: 1048585 bytes, and at most 1048576 fit");
     assert_eq!(session.machine().sent, []);
 }
 
@@ -311,6 +328,6 @@ fn frame_after_the_end_is_refused() {
     assert_eq!(end(|_| vec![Err(StopReason::Exited(std::process::ExitStatus::default()))]), Ok(()));
     let late = "unexpected Stdout frame from the agent after END".to_owned();
     assert_eq!(end(|sent| vec![Ok(frame(FrameKind::Stdout, sent.nonce, *b"a"))]), Err(late));
-    let silent = "timed out after 10.0 s waiting for the end".to_owned();
+    let silent = "timed out after 30.0 s waiting for the end".to_owned();
     assert_eq!(end(|_| Vec::new()), Err(silent));
 }

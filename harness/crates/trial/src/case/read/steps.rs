@@ -3,7 +3,7 @@
 use yaml::{Fields, Node, Reader};
 
 use super::{CaseReader, Limits, limits};
-use crate::case::model::{Action, Step};
+use crate::case::model::{Action, Stderr, Step};
 use crate::case::{dispatch_log, renamed};
 
 /// The file that `decode` reads without `data`.
@@ -12,12 +12,13 @@ const DATA: &str = "perf.data";
 /// What a step does, by its key.
 const ACTIONS: [&str; 4] = ["run", "read", "decode", "inspect"];
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "data",
     "dispatch_log",
     "exit_status",
     "timeout",
     "output_limit",
+    "stderr",
     "capture",
     "format",
     "part",
@@ -26,7 +27,7 @@ const KEYS: [&str; 9] = [
 
 /// Keys that only one action has, with that action and the reason.
 const OWN_KEYS: [(&str, &str, &str); 3] = [
-    ("exit_status", "run", "a file that cannot be read, and perf that fails, are errors"),
+    ("exit_status", "run", "a file that cannot be read, and perf that fails, are failures"),
     ("dispatch_log", "run", "the log is written while a command records"),
     ("data", "decode", "it names the recording that is decoded"),
 ];
@@ -53,9 +54,18 @@ impl CaseReader<'_> {
         let f = r.fields_with_renames(node, &keys, &renamed::STEP)?;
         let action = self.action(r, &f);
         let limits = limits(r, &f, defaults);
+        let stderr =
+            f.optional(r, "stderr", |r, node| r.choice(node, "kind of standard error", &Stderr::ALL));
         let capture = self.capture(r, &f, action.as_ref());
         let Limits { timeout, output_limit } = limits?;
-        Some(Step { line, action: action?, timeout, output_limit, capture: capture? })
+        Some(Step {
+            line,
+            action: action?,
+            timeout,
+            output_limit,
+            stderr: stderr?.unwrap_or(Stderr::Empty),
+            capture: capture?,
+        })
     }
 
     fn action(&mut self, r: &mut Reader, f: &Fields<'_>) -> Option<Action> {

@@ -293,6 +293,12 @@ fn steps_are_checked() {
     "#]],
     );
     check(
+        &with_step("{run: x, stderr: many, capture: one}"),
+        &expect![[r#"
+        case.yaml:4:22: unknown kind of standard error `many` (did you mean `any`?)
+    "#]],
+    );
+    check(
         &with_step("{run: x, exit_status: 256, capture: one}"),
         &expect![[r#"
         case.yaml:4:27: 256 is not from 0 to 255
@@ -301,7 +307,7 @@ fn steps_are_checked() {
     check(
         &with_step("{read: f, exit_status: 1, dispatch_log: [], data: d, capture: one}"),
         &expect![[r#"
-        case.yaml:4:15: only `run` has `exit_status`: a file that cannot be read, and perf that fails, are errors
+        case.yaml:4:15: only `run` has `exit_status`: a file that cannot be read, and perf that fails, are failures
         case.yaml:4:31: only `run` has `dispatch_log`: the log is written while a command records
         case.yaml:4:49: only `decode` has `data`: it names the recording that is decoded
     "#]],
