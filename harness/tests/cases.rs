@@ -43,7 +43,13 @@ fn main() -> ExitCode {
         dir: LazyLock::new(Box::new(move || RunDir::create(&inputs.project).map_err(|e| e.to_string()))),
     }));
     let guests: Vec<&Guest> = inputs.guests.iter().collect();
-    let plan = TrialPlan::make(&inputs.cases, &guests, &[]).expect("no filter that could match nothing");
+    let plan = match TrialPlan::make(&inputs.cases, &guests, &[]) {
+        Ok(plan) => plan,
+        Err(error) => {
+            note(&ReportText::of(format_args!("error: {error}\n")));
+            return ExitCode::from(2);
+        }
+    };
     let tests = plan
         .trials
         .into_iter()

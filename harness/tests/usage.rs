@@ -148,21 +148,55 @@ fn new_refuses_names_and_directories_that_cannot_be_used() {
 }
 
 #[test]
-fn bless_is_refused_under_ci() {
+fn bless_is_refused_under_ci_before_anything_is_built() {
     let project = project();
+    project.write("m/Kbuild", b"obj-m += m.o\n");
     let golden = || std::fs::read(project.root.join("cases/t/out.golden")).expect("a golden");
     let before = golden();
-    let Output { status, stderr, .. } =
-        goldtrace(&project, &["bless"]).env("CI", "1").output().expect("runs");
-    let text = String::from_utf8_lossy(&stderr).into_owned();
-    assert_output(
-        (status.code().expect("a status"), text),
-        2,
-        &[
-            "error: goldens are written by people, not by CI (the variable CI is set)\nhelp: run `goldtrace bless`",
-        ],
-    );
+    let commands: [&[&str]; 3] =
+        [&["bless"], &["run", "--bless"], &["new", "module", "n", "--directory", "m"]];
+    for arguments in commands {
+        let Output { status, stderr, .. } =
+            goldtrace(&project, arguments).env("CI", "1").output().expect("runs");
+        let text = String::from_utf8_lossy(&stderr).into_owned();
+        assert_eq!((status.code(), text.lines().count()), (Some(2), 2), "{text}");
+        assert_output(
+            (2, text),
+            2,
+            &[
+                "error: goldens are written by people, not by CI (the variable CI is set)\nhelp: run it yourself",
+            ],
+        );
+    }
     assert_eq!(golden(), before);
+    assert!(!project.root.join("cases/n").exists());
+    // What says no, and no other value, is the way to write them on purpose.
+    let Output { stdout, .. } = goldtrace(&project, &["bless"]).env("CI", "false").output().expect("runs");
+    assert!(String::from_utf8_lossy(&stdout).contains("t: refused: there is no last run"));
+}
+
+#[test]
+fn goldens_are_not_written_from_a_patched_kernel() {
+    let refusal = "goldens are not written from another kernel than the project's own (patch /p.patch)";
+    let Output { status, stderr, .. } = goldtrace(&project(), &["run", "--patch", "/p.patch", "--bless"])
+        .env_remove("CI")
+        .output()
+        .expect("runs");
+    assert_output(
+        (status.code().expect("a status"), String::from_utf8_lossy(&stderr).into_owned()),
+        2,
+        &[refusal],
+    );
+}
+
+#[test]
+fn run_of_no_trial_is_refused() {
+    let project = TestProject::new(
+        "title: T\nguests: [x86_64]\nsteps:\n  - run: echo 1\n    capture: out\n",
+        &[("out", "1\n")],
+    );
+    let refusal = "error: no case runs on ppc64le: `goldtrace list` prints all cases with their guests";
+    assert_refused(&project, &["run", "--guest", "ppc64le"], &[refusal]);
 }
 
 #[test]

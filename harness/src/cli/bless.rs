@@ -2,8 +2,9 @@
 
 use clap::Args;
 
+use super::ci::in_ci;
 use super::error::CommandError;
-use super::options::{Inputs, ProjectOption};
+use super::options::{Images, Inputs, ProjectOption};
 use super::status::Status;
 use crate::report::Output;
 use guest::Project;
@@ -22,6 +23,7 @@ pub(super) struct Bless {
 
 impl Bless {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
+        check_allowed()?;
         let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::ExpectsNothing)?;
         let chosen = |case: &&Case| {
@@ -36,11 +38,21 @@ impl Bless {
     }
 }
 
+/// Whether goldens may be written from a run of these. It is asked before anything is built or booted.
+pub(super) fn check_blessable(images: &Images) -> Result<(), CommandError> {
+    check_allowed()?;
+    match images.changes() {
+        changes if changes.is_empty() => Ok(()),
+        changes => Err(CommandError::BlessOtherKernel { changes }),
+    }
+}
+
+fn check_allowed() -> Result<(), CommandError> {
+    if in_ci() { Err(CommandError::BlessInCi) } else { Ok(()) }
+}
+
 /// Bless cases and print the result of each.
 pub(super) fn bless(project: &Project, cases: &[&Case]) -> Result<Status, CommandError> {
-    if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) {
-        return Err(CommandError::BlessInCi);
-    }
     let (mut refused, out) = (false, Output::default());
     for case in cases {
         match bless_case(project, case)? {

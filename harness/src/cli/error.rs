@@ -8,7 +8,7 @@ use crate::report::{Colour, PrintError, note, render_diagnostics};
 use diagnostic::Diagnostic;
 use guest::NoProject;
 use image::{ErrorKind, ImageError};
-use trial::{NoMatch, PrepareError};
+use trial::{NoTrial, PrepareError};
 use vm::process::interrupt;
 
 /// Why a command went no further.
@@ -22,7 +22,7 @@ pub(super) enum CommandError {
     #[error(transparent)]
     NoProject(#[from] NoProject),
     #[error(transparent)]
-    NoMatch(#[from] NoMatch),
+    NoTrial(#[from] NoTrial),
     #[error("unknown guest `{name}` (known guests: {})", known.join(", "))]
     UnknownGuest { name: String, known: Vec<String> },
     #[error("a shell runs in one guest\nhelp: choose it with --guest: {}", known.join(", "))]
@@ -32,10 +32,15 @@ pub(super) enum CommandError {
     #[error("no case matches `{}`\nhelp: `goldtrace list` prints all cases", filters.join("`, `"))]
     NoCaseMatches { filters: Vec<String> },
     #[error(
-        "goldens are written by people, not by CI (the variable CI is set)\nhelp: run `goldtrace bless` yourself, read \
-         the diff and commit it"
+        "goldens are written by people, not by CI (the variable CI is set)\nhelp: run it yourself, read the diff and \
+         commit it; `CI=false goldtrace ...` writes them all the same"
     )]
     BlessInCi,
+    #[error(
+        "goldens are not written from another kernel than the project's own ({})\nhelp: run the cases without --bless, \
+         and read the difference", changes.join(", ")
+    )]
+    BlessOtherKernel { changes: Vec<String> },
     #[error(
         "`{name}` cannot name a case\nhelp: use letters, digits, `.`, `_` and `-`, and `/` between directories"
     )]
@@ -83,13 +88,14 @@ impl CommandError {
             CommandError::Files(_)
             | CommandError::RenamedOption { .. }
             | CommandError::NoProject(_)
-            | CommandError::NoMatch(_)
+            | CommandError::NoTrial(_)
             | CommandError::Patch(_)
             | CommandError::UnknownGuest { .. }
             | CommandError::NoGuestChosen { .. }
             | CommandError::UnknownCase { .. }
             | CommandError::NoCaseMatches { .. }
             | CommandError::BlessInCi
+            | CommandError::BlessOtherKernel { .. }
             | CommandError::InvalidCaseName { .. }
             | CommandError::CaseExists { .. }
             | CommandError::NotAModuleDirectory { .. }

@@ -23,6 +23,7 @@ macro_rules! note_line {
 
 mod bless;
 mod build;
+mod ci;
 mod doctor;
 mod dtl_plot;
 mod error;

@@ -6,6 +6,7 @@ use std::fs;
 use camino::{Utf8Path, Utf8PathBuf};
 use clap::{Args, Subcommand};
 
+use super::bless::check_blessable;
 use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::run::Run;
@@ -60,6 +61,7 @@ impl NewModule {
         if self.folder.is_some() {
             return Err(CommandError::RenamedOption { old: "--folder", new: "--directory" });
         }
+        check_blessable(&self.images)?;
         let project = option.project()?;
         let case = case_directory(&project, &self.name)?;
         let directory =

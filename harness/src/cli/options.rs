@@ -5,6 +5,7 @@ use std::sync::Arc;
 use camino::Utf8PathBuf;
 use clap::{Args, ValueEnum};
 
+use super::ci::in_ci;
 use super::error::CommandError;
 use crate::report::Progress;
 use diagnostic::Diagnostic;
@@ -115,7 +116,7 @@ impl Inputs {
         // A case that is edited before it is run again has no other golden yet. In CI no person
         // reads a warning.
         let stale: Vec<Diagnostic> = cases.iter().flat_map(lint::stale).collect();
-        if missing == MissingGolden::IsAnError && std::env::var_os("CI").is_some_and(|v| !v.is_empty()) {
+        if missing == MissingGolden::IsAnError && in_ci() {
             errors.extend(stale);
         } else {
             for Diagnostic { file, span, message, .. } in stale {
@@ -167,6 +168,11 @@ impl Images {
         let store = Store::open_default()?;
         let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
         Ok(PreparedGuests::new(builder, self.accel.into()))
+    }
+
+    /// How what is built differs from what the project describes, one line each.
+    pub(super) fn changes(&self) -> Vec<String> {
+        self.patches.iter().map(|patch| format!("patch {patch}")).collect()
     }
 
     /// The words that give these options again.

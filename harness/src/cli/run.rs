@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::bless::bless;
+use super::bless::{bless, check_blessable};
 use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{HELP, Status};
@@ -69,6 +69,9 @@ impl Run {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         if self.no_skip {
             return Err(CommandError::RenamedOption { old: "--no-skip", new: "--deny-skips" });
+        }
+        if self.bless {
+            check_blessable(&self.images)?;
         }
         let project = option.project()?;
         let inputs = {

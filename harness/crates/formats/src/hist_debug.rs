@@ -3,7 +3,8 @@
 //! It prints two pointers, both with `%p` (kernel/trace/trace_events_hist.c,
 //! `hist_trigger_debug_show` and `hist_field_debug_show`, Linux 7.2): the address of a histogram
 //! after `hist_data: `, and that of a variable's histogram after `var.hist_data: `. `%p` hashes an
-//! address to 32 bits and prints 16 hexadecimal digits; before the hash key is there, a fixed text.
+//! address to 32 bits and prints 16 hexadecimal digits; before the hash key is there, a fixed text. A null pointer it does
+//! not hash: neither of the two can be one.
 
 use super::row::FormatRow;
 use super::{Token, TokenKind, Violation, number};
@@ -18,12 +19,14 @@ pub(super) const FORMAT: FormatRow = FormatRow {
 
 const MARKS: [&[u8]; 2] = [b"hist_data: ", b"var.hist_data: "];
 const DIGITS: usize = 16;
+/// What `%p` prints of a null pointer, in all runs (lib/vsprintf.c, `ptr_to_id`).
+const NULL: &[u8] = b"0000000000000000";
 /// What `%p` prints before there is a hash key (lib/vsprintf.c).
 const NOT_READY: &[u8] = b"(____ptrval____)";
 
 fn tokens(line: &[u8], found: &mut Vec<Token>) {
-    let hashed =
-        pointer(line).filter(|(_, text)| text.len() == DIGITS && text.iter().all(u8::is_ascii_hexdigit));
+    let hashed = pointer(line)
+        .filter(|(_, text)| text.len() == DIGITS && text.iter().all(u8::is_ascii_hexdigit) && *text != NULL);
     found.extend(hashed.map(|(at, text)| Token::new(at..at + text.len(), TokenKind::Ptr)));
 }
 
@@ -59,6 +62,9 @@ fn wrong_pointer(text: &[u8]) -> Option<String> {
     }
     if text.len() != DIGITS || !text.iter().all(u8::is_ascii_hexdigit) {
         return Some(format!("expected a pointer of 16 hexadecimal digits, found `{shown}`"));
+    }
+    if text == NULL {
+        return Some("expected a hashed pointer, found a null pointer".to_owned());
     }
     if !text.starts_with(b"00000000") {
         return Some(format!(

@@ -140,6 +140,11 @@ impl Builder {
         })
     }
 
+    /// How what is built differs from what the project describes, one line each: the user's patches.
+    pub fn changes(&self) -> Vec<String> {
+        self.patches.paths().map(|path| format!("patch {path}")).collect()
+    }
+
     /// Whether each of the user's patches changes something of what was asked for until now. One that does not would
     /// leave its author to believe that it was tested.
     ///

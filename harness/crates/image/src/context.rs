@@ -101,6 +101,11 @@ impl UserPatches {
         UserPatches { patches: patches.into_iter().map(unused).collect() }
     }
 
+    /// The patches' files.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Utf8Path> {
+        self.patches.iter().map(|known| known.patch.path())
+    }
+
     /// Whether each patch changes something of what was asked for until now.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
     TrialError,
 };
-pub use plan::{NoMatch, Trial, TrialPlan};
+pub use plan::{NoTrial, Trial, TrialPlan};
 pub use prepare::{PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of};
 pub use record::{RanOn, TrialRecord, Verdict};
 pub use run::{run_prepared, run_trial};

@@ -31,6 +31,8 @@ pub struct RanOn {
     pub release: String,
     /// What the conditions of goldens could ask.
     pub facts: Facts,
+    /// How the kernel and its modules differ from what the project describes, one line each.
+    pub changes: Vec<String>,
 }
 
 /// An outcome in one word.
@@ -58,7 +60,12 @@ const FILE: &str = "trial.json";
 impl RanOn {
     /// What a trial in this guest runs on.
     pub fn of(prepared: &PreparedGuest) -> RanOn {
-        RanOn { release: prepared.kernel.kernel.release.clone(), facts: prepared.facts() }
+        let kernel = &prepared.kernel;
+        RanOn {
+            release: kernel.kernel.release.clone(),
+            facts: prepared.facts(),
+            changes: kernel.changes.clone(),
+        }
     }
 }
 

@@ -113,7 +113,11 @@ impl TestRun {
     pub(crate) fn ran(&self, case: &Case, guest: &str, kernel: &[u32], captures: &[(&str, &str)]) {
         let record = TrialRecord {
             case_digest: case.digest.clone(),
-            ran_on: Some(RanOn { release: "7.2.13-x".to_owned(), facts: facts(guest, kernel) }),
+            ran_on: Some(RanOn {
+                release: "7.2.13-x".to_owned(),
+                facts: facts(guest, kernel),
+                changes: Vec::new(),
+            }),
             verdict: Verdict::Fail,
             unusable: None,
         };

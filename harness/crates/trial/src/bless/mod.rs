@@ -68,6 +68,9 @@ fn propose(case: &Case, run: &RunDir) -> io::Result<Result<Vec<Golden>, Refusal>
         Ok(sources) => sources,
         Err(refusal) => return Ok(Err(refusal)),
     };
+    if let Some(source) = sources.iter().find(|source| !source.ran_on.changes.is_empty()) {
+        return Ok(Err(Refusal::ChangedKernel(source.ran_on.changes.clone())));
+    }
     let kernels: Vec<String> = sources.iter().map(|source| version(&source.ran_on.facts)).collect();
     if kernels.iter().any(|kernel| *kernel != kernels[0]) {
         return Ok(Err(Refusal::DifferentKernels(kernels)));

@@ -31,6 +31,9 @@ pub enum Refusal {
     /// The guests ran different kernels: which.
     #[error("its guests ran different kernels: {}", .0.join(", "))]
     DifferentKernels(Vec<String>),
+    /// The kernel is not the one that the goldens are for: how it differs.
+    #[error("the last run's kernel is not the project's own ({}): run the case without that", .0.join(", "))]
+    ChangedKernel(Vec<String>),
     /// A trial ended before a capture.
     #[error("on {guest}, the trial ended before `{capture}` was captured")]
     NotCaptured {

@@ -88,9 +88,24 @@ fn changed_case_is_refused() {
 fn refusal_after(outcome: &Outcome) -> String {
     let (test, case) = (TestRun::new(), two_captures());
     test.ran(&case, "ppc64le", KERNEL, &NEW);
-    let ran_on = RanOn { release: "7.2.13-x".to_owned(), facts: facts("x86_64", KERNEL) };
-    test.recorded(&case, "x86_64", &TrialRecord::new(&case, Some(ran_on), outcome), &NEW);
+    test.recorded(&case, "x86_64", &TrialRecord::new(&case, Some(ran_on(Vec::new())), outcome), &NEW);
     refusal(&test, &case)
+}
+
+fn ran_on(changes: Vec<String>) -> RanOn {
+    RanOn { release: "7.2.13-x".to_owned(), facts: facts("x86_64", KERNEL), changes }
+}
+
+#[test]
+fn changed_kernel_is_refused() {
+    let (test, case) = (TestRun::new(), two_captures());
+    test.ran(&case, "ppc64le", KERNEL, &NEW);
+    let patched = ran_on(vec!["patch fix.patch".to_owned()]);
+    test.recorded(&case, "x86_64", &TrialRecord::new(&case, Some(patched), &Outcome::Pass), &NEW);
+    assert_eq!(
+        refusal(&test, &case),
+        "the last run's kernel is not the project's own (patch fix.patch): run the case without that"
+    );
 }
 
 #[test]

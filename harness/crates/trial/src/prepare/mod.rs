@@ -72,7 +72,7 @@ impl PreparedGuests {
         self.products(guest).kernel.get(|| {
             let kernel = self.builder.kernel(guest)?;
             let config = kernel.config()?;
-            Ok::<_, ImageError>(PreparedKernel::new(kernel, &config))
+            Ok::<_, ImageError>(PreparedKernel::new(kernel, &config, self.builder.changes()))
         })
     }
 

@@ -24,6 +24,8 @@ pub struct PreparedKernel {
     pub kernel: BuiltKernel,
     /// Config symbols that are `y` or `m` in it, `CONFIG_` included.
     pub symbols: Arc<BTreeSet<String>>,
+    /// How it differs from the one that the project describes, one line each.
+    pub changes: Vec<String>,
 }
 
 /// A guest that is ready to boot: with a kernel, a root file system and an accelerator.
@@ -45,9 +47,9 @@ pub struct PreparedGuest {
 }
 
 impl PreparedKernel {
-    pub(super) fn new(kernel: BuiltKernel, config: &str) -> PreparedKernel {
+    pub(super) fn new(kernel: BuiltKernel, config: &str, changes: Vec<String>) -> PreparedKernel {
         let symbols = symbols(config);
-        PreparedKernel { kernel, symbols: Arc::new(symbols) }
+        PreparedKernel { kernel, symbols: Arc::new(symbols), changes }
     }
 
     /// Why a case cannot be run with this kernel, whatever else is made; `None` when it can.
