@@ -8,12 +8,11 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use camino::Utf8Path;
 use guest::Guest;
 use image::RootfsSpec;
 use trial::PreparedGuest;
 use vm::Session;
-use vm::qemu::{Console, MachineEvent, Mode};
+use vm::qemu::{Console, MachineEvent, MachineLogs, Mode};
 
 /// Boots that are measured, after one that fills the host's page cache.
 const BOOTS: usize = 9;
@@ -52,9 +51,8 @@ fn main() {
 
 /// Until the agent has greeted.
 fn boot(ready: &PreparedGuest) -> Duration {
-    let logs = tempfile::tempdir().expect("a directory");
-    let path = Utf8Path::from_path(logs.path()).expect("UTF-8");
-    let machine = ready.start(Mode::Agent, path, Console::Watched).expect("QEMU starts");
+    let logs = MachineLogs::unnamed().expect("files");
+    let machine = ready.start(Mode::Agent, logs, Console::Watched).expect("QEMU starts");
     let session = Session::open(machine, &ready.kernel.kernel.release, ready.guest.cpus, TIMEOUT)
         .unwrap_or_else(|failed| panic!("{}\n{}", failed.error, failed.machine.stderr().unwrap_or_default()));
     let time = session.boot_time();
@@ -65,9 +63,8 @@ fn boot(ready: &PreparedGuest) -> Duration {
 
 /// Until QEMU, stopped before the guest's first instruction, greets on its monitor.
 fn bare_start(ready: &PreparedGuest) -> Duration {
-    let logs = tempfile::tempdir().expect("a directory");
-    let path = Utf8Path::from_path(logs.path()).expect("UTF-8");
-    let mut machine = ready.start(Mode::Stopped, path, Console::Watched).expect("QEMU starts");
+    let logs = MachineLogs::unnamed().expect("files");
+    let mut machine = ready.start(Mode::Stopped, logs, Console::Watched).expect("QEMU starts");
     let deadline = Instant::now() + TIMEOUT;
     loop {
         match machine.event(deadline) {

@@ -272,7 +272,8 @@ fn guest_that_never_reaches_the_agent_times_out() {
         &finished,
         &[
             "timed out after 3.0 s waiting for the agent's greeting",
-            "QEMU was started as: qemu-system-x86_64",
+            "QEMU was started as: setpriv --no-new-privs",
+            " qemu-system-x86_64 -nodefaults",
         ],
     );
 }

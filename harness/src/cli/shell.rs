@@ -3,18 +3,18 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 
-use camino::Utf8Path;
 use clap::Args;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption, names};
 use super::status::Status;
+use crate::report::PrintError;
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
 use trial::case::{Case, MissingGolden};
-use vm::qemu::{Console, Machine, Mode};
+use vm::qemu::{Console, Machine, MachineLogs, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
 const ESCAPE: u8 = 0x1d;
@@ -51,19 +51,12 @@ impl Shell {
         let guests = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
         let prepared = guests.guest(guest, &spec)?;
         guests.check_patches()?;
-        let logs = tempfile::tempdir()?;
-        let path = Utf8Path::from_path(logs.path()).ok_or_else(|| {
-            CommandError::Guest(format!(
-                "`{}` is not UTF-8: set TMPDIR to another directory",
-                logs.path().display()
-            ))
-        })?;
-
+        let logs = MachineLogs::unnamed()?;
         let (input, to_guest) = pipe()?;
         let (from_guest, output) = pipe()?;
         let console = Console::Piped { input, output };
-        let machine =
-            prepared.start(Mode::Shell, path, console).map_err(|e| CommandError::Guest(e.to_string()))?;
+        let mut machine =
+            prepared.start(Mode::Shell, logs, console).map_err(|e| CommandError::Guest(e.to_string()))?;
         let terminal = io::stdin().is_terminal();
         if terminal {
             note_line!("guest {}: `exit` or Ctrl-] ends it", guest.name);
@@ -72,6 +65,7 @@ impl Shell {
         // The reader of our standard input cannot be ended while it waits; it ends with the process.
         let (escape, escaped) = std::sync::mpsc::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
+        let is_shown = escape.clone();
         std::thread::spawn(move || {
             // A serial port forgets what comes before the guest opens it. A person sees the prompt.
             if !terminal {
@@ -79,16 +73,25 @@ impl Shell {
             }
             pass_input(to_guest, terminal, &escape);
         });
-        let shown = std::thread::spawn(move || pass_output(from_guest, &ready));
+        let shown = std::thread::spawn(move || {
+            let passed = pass_output(from_guest, &ready).map_err(PrintError::from);
+            if passed.is_err() {
+                // Nobody sees what the guest does: it ends as with the key.
+                let _ = is_shown.send(());
+            }
+            passed
+        });
         let status = wait(&machine, &escaped)?;
+        let logs = machine.finish();
+        let error = machine.stderr().unwrap_or_default();
         drop(machine);
-        let _ = shown.join();
+        let printed = shown.join().expect("printing does not panic");
+        logs.map_err(|error| CommandError::Guest(error.to_string()))?;
         match status {
             Some(status) if !status.success() => {
-                let error = std::fs::read_to_string(path.join("qemu-stderr.log")).unwrap_or_default();
                 Err(CommandError::Guest(format!("QEMU failed: {status}\n{error}")))
             }
-            _ => Ok(Status::Success),
+            _ => Ok(printed.map(|()| Status::Success)?),
         }
     }
 }
@@ -148,7 +151,7 @@ fn pass_input(mut to_guest: File, terminal: bool, escape: &std::sync::mpsc::Send
     }
 }
 
-fn pass_output(mut from_guest: File, ready: &std::sync::mpsc::Sender<()>) {
+fn pass_output(mut from_guest: File, ready: &std::sync::mpsc::Sender<()>) -> io::Result<()> {
     let mut buffer = [0; 4096];
     let mut out = io::stdout();
     // The last bytes: the words may come in parts.
@@ -159,10 +162,9 @@ fn pass_output(mut from_guest: File, ready: &std::sync::mpsc::Sender<()>) {
             let _ = ready.send(());
         }
         tail.drain(..tail.len().saturating_sub(READY.len()));
-        if out.write_all(&buffer[..n]).and_then(|()| out.flush()).is_err() {
-            return;
-        }
+        out.write_all(&buffer[..n]).and_then(|()| out.flush())?;
     }
+    Ok(())
 }
 
 /// The terminal passes every key on, until this is dropped.

@@ -8,7 +8,7 @@ use super::text::ReportText;
 /// Standard output could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to write to standard output: {0}")]
-pub struct PrintError(#[source] io::Error);
+pub struct PrintError(#[from] io::Error);
 
 /// Print on standard output, in colour where it shows colours.
 ///

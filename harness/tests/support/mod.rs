@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod waiting;
+
 use std::fs;
 use std::process::{Command, Output};
 use std::sync::{Arc, LazyLock};

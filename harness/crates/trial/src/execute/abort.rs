@@ -10,7 +10,7 @@ use camino::Utf8PathBuf;
 use super::problem::{StepError, StepProblem};
 use kmod::ModuleError;
 use vm::dispatch_log::{LogError, WriteError};
-use vm::qemu::{ConsoleError, StopReason};
+use vm::qemu::{MachineLogError, StopReason};
 use vm::{SessionError, StepEnd};
 
 /// Why a trial did not get to its end.
@@ -117,9 +117,9 @@ pub enum HarnessError {
         /// What is wrong with it.
         error: ModuleError,
     },
-    /// The console is not complete, and it is unknown what the kernel printed last.
+    /// The console or QEMU's standard error is not complete, and it is unknown what the kernel printed last.
     #[error(transparent)]
-    Console(ConsoleError),
+    Console(MachineLogError),
     /// What QEMU or the guest printed could not be read back.
     #[error("failed to read the guest's console or QEMU's standard error: {0}")]
     Output(io::Error),

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use golden::Facts;
 use guest::Guest;
 use image::{BuiltKernel, Rootfs};
-use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, Mode, StartError};
+use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, MachineLogs, Mode, StartError};
 
 use crate::case::Case;
 
@@ -98,12 +98,15 @@ impl PreparedGuest {
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub fn start(&self, mode: Mode, logs: &Utf8Path, console: Console) -> Result<Machine, StartError> {
+    pub fn start(&self, mode: Mode, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
         self.boot(mode, false, logs, console)
     }
 
-    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it.
-    pub(crate) fn start_trial(&self, case: &Case, logs: &Utf8Path) -> Result<Machine, StartError> {
+    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it. Its logs are kept in
+    /// `directory`.
+    pub(crate) fn start_trial(&self, case: &Case, directory: &Utf8Path) -> Result<Machine, StartError> {
+        let logs = MachineLogs::in_directory(directory)
+            .map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
         self.boot(Mode::Agent, case.writes_dispatch_log(), logs, Console::Watched)
     }
 
@@ -111,7 +114,7 @@ impl PreparedGuest {
         &self,
         mode: Mode,
         shares_memory: bool,
-        logs: &Utf8Path,
+        logs: MachineLogs,
         console: Console,
     ) -> Result<Machine, StartError> {
         let boot = Boot {
@@ -119,12 +122,10 @@ impl PreparedGuest {
             accel: self.accel.accel,
             kernel: &self.kernel.kernel.image(),
             initramfs: &self.rootfs.initramfs,
-            // The socket is the machine's own; this one is a placeholder that it replaces.
-            socket: Utf8Path::new(""),
             mode,
-            shared: None,
+            shares_memory,
         };
-        Machine::start(&boot, shares_memory, logs, console)
+        Machine::start(&boot, logs, console)
     }
 }
 

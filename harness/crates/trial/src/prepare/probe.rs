@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use camino::Utf8Path;
-
 use vm::Session;
-use vm::qemu::{Accel, AccelChoice, Console, Mode};
+use vm::qemu::{Accel, AccelChoice, Console, MachineLogs, Mode};
 
 use super::prepared_guest::PreparedGuest;
 
@@ -16,9 +14,8 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) fn probe(guest: PreparedGuest) -> Result<(), String> {
     let accel = AccelChoice { accel: Accel::Kvm, why: "a probe boot".to_owned() };
     let guest = PreparedGuest { accel, ..guest };
-    let logs = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let path = Utf8Path::from_path(logs.path()).ok_or("the name of the temporary directory is not UTF-8")?;
-    let machine = guest.start(Mode::Agent, path, Console::Watched).map_err(|e| e.error.to_string())?;
+    let logs = MachineLogs::unnamed().map_err(|error| error.to_string())?;
+    let machine = guest.start(Mode::Agent, logs, Console::Watched).map_err(|e| e.error.to_string())?;
     match Session::open(machine, &guest.kernel.kernel.release, guest.guest.cpus, PROBE_TIMEOUT) {
         Ok(_) => Ok(()),
         Err(failed) => {

@@ -6,12 +6,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use camino::Utf8PathBuf;
 use memmap2::{MmapOptions, MmapRaw};
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
 /// A guest's memory. Addresses are guest-physical.
 #[derive(Debug)]
@@ -31,13 +30,16 @@ pub struct NoSuchWord {
 
 impl Ram {
     /// Memory of `bytes` bytes, all zero, for a guest that is to be started. It has no name in any
-    /// directory, and ends with the last process that has it open.
+    /// directory, and ends with the last process that has it open. Nobody can change its size: an access of ours behind
+    /// its end would be a SIGBUS (memfd_create(2)).
     ///
     /// # Errors
     /// When the system has no room for it.
     pub fn new(bytes: u64) -> io::Result<Ram> {
-        let file = File::from(memfd_create("goldtrace-ram", MemfdFlags::CLOEXEC)?);
+        let file =
+            File::from(memfd_create("goldtrace-ram", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
         ftruncate(&file, bytes)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = MmapOptions::new().map_raw(&file)?;
         Ok(Ram { file, map })
     }
@@ -50,9 +52,12 @@ impl Ram {
         Ram { file, map }
     }
 
-    /// A path by which a child process can open it.
-    pub fn path(&self) -> Utf8PathBuf {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+    /// A descriptor of it, for a child process.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.try_clone()?.into())
     }
 
     /// The byte at an address.
@@ -140,6 +145,8 @@ impl Ram {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
@@ -153,12 +160,24 @@ mod tests {
         assert_eq!(ram.le64(8), Ok(0x0807_0605_0403_0201));
         ram.set_le64(16, 5).expect("inside");
         ram.set_bytes(24, &[7; 16]).expect("inside");
-        let bytes = std::fs::read(ram.path()).expect("another way to it");
+        let path = format!("/proc/self/fd/{}", ram.file.as_raw_fd());
+        let bytes = std::fs::read(path).expect("another way to it");
         assert_eq!(bytes.len(), 4096);
         assert_eq!(
             bytes[8..41],
             [&[1, 2, 3, 4, 5, 6, 7, 8, 5, 0, 0, 0, 0, 0, 0, 0][..], &[7; 16], &[0]].concat()
         );
+    }
+
+    #[test]
+    fn size_cannot_be_changed() {
+        let ram = Ram::new(4096).expect("room");
+        let theirs = File::from(ram.descriptor().expect("a descriptor"));
+        for size in [0, 4095, 8192] {
+            assert!(theirs.set_len(size).is_err(), "{size}");
+        }
+        assert!(fcntl_add_seals(&theirs, SealFlags::WRITE).is_err());
+        assert_eq!(ram.byte(4095), Ok(0));
     }
 
     #[test]

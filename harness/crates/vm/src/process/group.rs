@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
+use command_fds::{CommandFdExt, FdMapping};
 use duct::Handle;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -19,25 +21,29 @@ use super::interrupt;
 
 /// The group's leader: a shell that starts the real command, waits for it, and kills the group when we end.
 ///
-/// Its standard input is a pipe that nothing is ever written to and whose other end only we have: it ends when we do,
+/// Its descriptor 3 is a pipe that nothing is ever written to and whose other end only we have: it ends when we do,
 /// however that happens, and a process of the group that waits for that end then kills the group. It is there before
-/// the command is, so no moment is unguarded, and it covers the command's children too. `$1` is the command's standard
-/// input: without it a shell gives a background command /dev/null.
+/// the command is, so no moment is unguarded, and it covers the command's children too. Descriptor 4 is the command's
+/// standard input: a shell gives a background command /dev/null where it names no other. What the command inherits
+/// besides is closed everywhere else, so that its other end sees when the command closes it.
 const GUARD: &str = r#"
-exec 3<&0 0</dev/null
-{ read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
+exec 4<&0 0</dev/null
+{ read -r _ <&3; kill -KILL 0; } 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- >/dev/null 2>&1 &
 watch=$!
-input=$1
-shift
-"$@" <"$input" 3<&- &
-exec 3<&-
+"$@" <&4 3<&- 4<&- &
+exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
 wait "$!"
 status=$?
 kill -KILL "$watch"
 exit "$status"
 "#;
 
-/// How the standard streams of a command are connected.
+/// The descriptor of the pipe in the guard.
+const LIFE: i32 = 3;
+/// The descriptors that a command can inherit: those that the guard does not use and the shell can name.
+pub const INHERITED: RangeInclusive<i32> = 5..=9;
+
+/// How the descriptors of a command are connected. It has no other.
 #[derive(Debug, Default)]
 pub struct Streams {
     /// Where standard input comes from; /dev/null when `None`.
@@ -46,6 +52,8 @@ pub struct Streams {
     pub stdout: Option<File>,
     /// Where standard error goes; /dev/null when `None`.
     pub stderr: Option<File>,
+    /// Further ones, by the numbers that they have in the command, which are in [`INHERITED`].
+    pub inherited: Vec<(i32, OwnedFd)>,
 }
 
 /// A running command and all its descendants. Dropping it kills them, and so does the end of this process.
@@ -56,8 +64,6 @@ pub struct Streams {
 pub struct ProcessGroup {
     handle: Handle,
     leader: Pid,
-    /// The guard opens it by its path under /proc/PID/fd.
-    _stdin: Option<File>,
     /// The group is killed when this is closed.
     life: Option<File>,
 }
@@ -66,19 +72,24 @@ impl ProcessGroup {
     /// Start `command`, whose program, arguments, environment changes and working directory are used.
     ///
     /// # Errors
-    /// When the guard cannot be started, or the user has interrupted. A program that does not
+    /// When the guard cannot be started, an inherited descriptor has another number, or the user has interrupted. A program that does not
     /// exist ends the group at once, with status 127 and a message on its standard error.
     pub fn start(command: &Command, streams: Streams) -> io::Result<ProcessGroup> {
         interrupt::check()?;
         let (guards, life) = pipe()?;
-        let input = match &streams.stdin {
-            Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()),
-            None => "/dev/null".to_owned(),
-        };
-        let mut words = vec!["-c".into(), GUARD.into(), "goldtrace-guard".into(), input.into()];
+        let mut descriptors = vec![(LIFE, OwnedFd::from(guards))];
+        for (number, descriptor) in streams.inherited {
+            if !INHERITED.contains(&number) {
+                return Err(io::Error::other(format!("descriptor {number} cannot be inherited")));
+            }
+            descriptors.push((number, descriptor));
+        }
+        // Ours are closed in children as they are. This closes those that whoever started us has left open.
+        close_fds::set_fds_cloexec(LIFE, &[]);
+        let mut words = vec!["-c".into(), GUARD.into(), "goldtrace-guard".into()];
         words.push(command.get_program().to_owned());
         words.extend(command.get_args().map(ToOwned::to_owned));
-        let mut guard = duct::cmd("sh", words).unchecked().stdin_file(guards);
+        let mut guard = duct::cmd("sh", words).unchecked();
         for (name, value) in command.get_envs() {
             guard = match value {
                 Some(value) => guard.env(name, value),
@@ -88,6 +99,10 @@ impl ProcessGroup {
         if let Some(dir) = command.get_current_dir() {
             guard = guard.dir(dir);
         }
+        guard = match streams.stdin {
+            Some(file) => guard.stdin_file(file),
+            None => guard.stdin_null(),
+        };
         guard = match streams.stdout {
             Some(file) => guard.stdout_file(file),
             None => guard.stdout_null(),
@@ -97,8 +112,13 @@ impl ProcessGroup {
             None => guard.stderr_null(),
         };
         let handle = guard
-            .before_spawn(|command| {
+            .before_spawn(move |command| {
                 command.process_group(0);
+                let mapping = |(number, descriptor): &(i32, OwnedFd)| {
+                    Ok(FdMapping { parent_fd: descriptor.try_clone()?, child_fd: *number })
+                };
+                let mappings = descriptors.iter().map(mapping).collect::<io::Result<_>>()?;
+                command.fd_mappings(mappings).map_err(io::Error::other)?;
                 Ok(())
             })
             .start()
@@ -106,7 +126,7 @@ impl ProcessGroup {
         let leader = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
         let leader = leader.ok_or_else(|| io::Error::other("the started process has no id"))?;
         interrupt::register(leader);
-        Ok(ProcessGroup { handle, leader, _stdin: streams.stdin, life: Some(life) })
+        Ok(ProcessGroup { handle, leader, life: Some(life) })
     }
 
     /// Start `command` with its standard output and standard error on two pipes.
@@ -116,7 +136,7 @@ impl ProcessGroup {
     pub fn start_piped(command: Command) -> io::Result<(ProcessGroup, File, File)> {
         let (out, out_end) = pipe()?;
         let (err, err_end) = pipe()?;
-        let streams = Streams { stdin: None, stdout: Some(out_end), stderr: Some(err_end) };
+        let streams = Streams { stdout: Some(out_end), stderr: Some(err_end), ..Streams::default() };
         let group = ProcessGroup::start(&command, streams)?;
         Ok((group, out, err))
     }
@@ -204,6 +224,7 @@ pub fn pipe() -> io::Result<(File, File)> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::net::UnixStream;
     use std::time::Instant;
 
     use super::*;
@@ -359,12 +380,58 @@ mod tests {
     fn standard_input_reaches_the_command() {
         let (input, mut writer) = pipe().expect("a pipe");
         let (mut out, out_end) = pipe().expect("a pipe");
-        let streams = Streams { stdin: Some(input), stdout: Some(out_end), stderr: None };
+        let streams = Streams { stdin: Some(input), stdout: Some(out_end), ..Streams::default() };
         let _group = ProcessGroup::start(&Command::new("cat"), streams).expect("starts");
         writer.write_all(b"through").expect("written");
         drop(writer);
         let mut text = String::new();
         out.read_to_string(&mut text).expect("readable");
         assert_eq!(text, "through");
+    }
+
+    #[test]
+    fn inherited_descriptor_reaches_the_command_alone_and_ends_with_it() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (mut out, out_end) = pipe().expect("a pipe");
+        let streams =
+            Streams { stdout: Some(out_end), inherited: vec![(7, theirs.into())], ..Streams::default() };
+        let group = ProcessGroup::start(&sh("echo begun; read -r line <&7; echo $line >&7"), streams);
+        let group = group.expect("starts");
+        out.read_exact(&mut [0; 6]).expect("begun");
+        (&ours).write_all(b"through\n").expect("written");
+        let mut answer = String::new();
+        // It ends although the group has not been dropped.
+        (&ours).read_to_string(&mut answer).expect("readable");
+        assert_eq!(answer, "through\n");
+        assert_eq!(group.wait().expect("ended").code(), Some(0));
+    }
+
+    #[test]
+    fn command_has_no_other_descriptors_than_it_was_given() {
+        // One of ours that is not closed on exec, as whoever started us may have left one.
+        let left = File::open("/dev/null").expect("there");
+        rustix::io::fcntl_setfd(&left, rustix::io::FdFlags::empty()).expect("set");
+        let streams = |out| Streams {
+            stdout: Some(out),
+            inherited: vec![(5, File::open("/dev/zero").expect("there").into())],
+            ..Streams::default()
+        };
+        let (mut out, out_end) = pipe().expect("a pipe");
+        let mut command = Command::new("ls");
+        command.args(["-l", "/proc/self/fd"]);
+        let _group = ProcessGroup::start(&command, streams(out_end)).expect("starts");
+        let mut text = String::new();
+        out.read_to_string(&mut text).expect("readable");
+        let words = |line: &str| -> Option<(String, String)> {
+            let (head, target) = line.split_once(" -> ")?;
+            Some((head.rsplit(' ').next()?.to_owned(), target.to_owned()))
+        };
+        let found: Vec<(String, String)> = text.lines().filter_map(words).collect();
+        let numbers: Vec<&str> = found.iter().map(|(number, _)| number.as_str()).collect();
+        // 3 is the directory that ls reads.
+        assert_eq!(numbers, ["0", "1", "2", "3", "5"], "{text}");
+        assert!(found[0].1 == "/dev/null" && found[4].1 == "/dev/zero", "{text}");
+        let refused = Streams { inherited: vec![(4, left.into())], ..Streams::default() };
+        assert!(ProcessGroup::start(&command, refused).is_err());
     }
 }

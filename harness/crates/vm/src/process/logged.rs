@@ -85,7 +85,7 @@ pub fn run_logged(logged: LoggedCommand<'_>, mut on_line: impl FnMut(&str)) -> R
     writeln!(file, "$ {shown}").map_err(fail)?;
     let (out, end) = pipe().map_err(fail)?;
     let second = end.try_clone().map_err(fail)?;
-    let streams = Streams { stdin: None, stdout: Some(end), stderr: Some(second) };
+    let streams = Streams { stdout: Some(end), stderr: Some(second), ..Streams::default() };
     let group = ProcessGroup::start(&Command::from(command), streams).map_err(fail)?;
 
     let (lines, received) = sync_channel(LINES_MAX);

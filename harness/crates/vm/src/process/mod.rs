@@ -12,7 +12,7 @@ mod logged;
 mod output;
 mod tail;
 
-pub use group::{ProcessGroup, Streams, pipe};
+pub use group::{INHERITED, ProcessGroup, Streams, pipe};
 pub use logged::{LoggedCommand, LoggedError, run_logged};
 pub use output::{CommandOutput, output, read};
 pub use tail::{last_lines, tail_of_file};

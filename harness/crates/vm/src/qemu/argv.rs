@@ -1,60 +1,22 @@
 //! QEMU's arguments.
 
-use camino::Utf8Path;
-
 use super::accel::Accel;
+use super::boot::{Boot, Mode};
+use super::confine::SANDBOX;
+use super::descriptors::{AGENT, INITRAMFS, KERNEL, MONITOR, RAM, path};
 use guest::{Guest, Quirk};
 
 /// The name of the agent's virtio-serial port, as `guests/agent/init.c` has it.
 const AGENT_PORT: &str = "goldtrace.agent";
 
-/// What a guest is booted for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The agent answers requests.
-    Agent,
-    /// A shell on the console.
-    Shell,
-    /// Nothing: QEMU stops before the first instruction and opens its monitor where the agent's
-    /// port would be.
-    Stopped,
-}
-
-/// One start of a guest.
-#[derive(Debug, Clone, Copy)]
-pub struct Boot<'a> {
-    /// Which guest.
-    pub guest: &'a Guest,
-    /// What executes its instructions.
-    pub accel: Accel,
-    /// The kernel's image.
-    pub kernel: &'a Utf8Path,
-    /// The initramfs.
-    pub initramfs: &'a Utf8Path,
-    /// A socket that we listen on and QEMU connects to, for the agent's port.
-    pub socket: &'a Utf8Path,
-    /// What for.
-    pub mode: Mode,
-    /// What the guest shares with the host; `None` when it keeps its memory to itself.
-    pub shared: Option<Shared<'a>>,
-}
-
-/// How a guest's memory and processors are reached from the outside.
-#[derive(Debug, Clone, Copy)]
-pub struct Shared<'a> {
-    /// The file that is the guest's memory, of its size.
-    pub ram: &'a Utf8Path,
-    /// A socket that we listen on and QEMU connects to, for its monitor.
-    pub monitor: &'a Utf8Path,
-}
-
-/// The words after the program's name. The console is QEMU's standard input and output.
+/// The words after the program's name. The console is QEMU's standard input and output; the other descriptors are those
+/// of [`descriptors`](super::descriptors).
 pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
-    let Boot { guest, accel, kernel, initramfs, socket, mode, shared } = boot;
+    let Boot { guest, accel, mode, shares_memory, .. } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
     let mut machine = with_options(&spec.machine, &own.machine);
-    if shared.is_some() {
+    if *shares_memory {
         machine.push_str(",memory-backend=ram");
     }
     let accel_options = with_options(accel.name(), &own.options);
@@ -62,19 +24,20 @@ pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     // No default devices, so no network; no configuration of the user's; a guest that resets ends.
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    add(&SANDBOX);
     add(&["-machine", &machine, "-accel", &accel_options, "-cpu", &own.cpu]);
     add(&["-smp", &guest.cpus.to_string(), "-m", &format!("{}M", guest.memory_mib)]);
     for quirk in spec.arguments.iter().chain(&own.arguments) {
         add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
     }
     add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
-    if let Some(Shared { ram, monitor }) = shared {
-        let (size, ram) = (guest.memory_mib, option_value(ram.as_str()));
+    if *shares_memory {
+        let (size, ram) = (guest.memory_mib, path(RAM));
         add(&["-object", &format!("memory-backend-file,id=ram,size={size}M,share=on,mem-path={ram}")]);
-        add(&["-chardev", &format!("socket,id=monitor,path={}", option_value(monitor.as_str()))]);
+        add(&["-chardev", &format!("socket,id=monitor,fd={MONITOR}")]);
         add(&["-mon", "chardev=monitor,mode=control"]);
     }
-    let channel = format!("socket,id=agent,path={}", option_value(socket.as_str()));
+    let channel = format!("socket,id=agent,fd={AGENT}");
     if *mode == Mode::Stopped {
         add(&["-S", "-chardev", &channel, "-mon", "chardev=agent,mode=control"]);
     } else {
@@ -84,7 +47,7 @@ pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
             add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
         }
     }
-    add(&["-kernel", kernel.as_str(), "-initrd", initramfs.as_str()]);
+    add(&["-kernel", &path(KERNEL), "-initrd", &path(INITRAMFS)]);
     add(&["-append", &kernel_command_line(guest, *accel, *mode)]);
     words
 }
@@ -112,13 +75,9 @@ fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
     words.join(" ")
 }
 
-/// A value inside an option list: QEMU ends a value at a comma, and reads two as one.
-fn option_value(text: &str) -> String {
-    text.replace(',', ",,")
-}
-
 #[cfg(test)]
 mod tests {
+    use camino::Utf8Path;
     use expect_test::{Expect, expect};
 
     use super::*;
@@ -126,6 +85,10 @@ mod tests {
     use guest::load_all;
 
     fn shown(name: &str, accel: Accel, mode: Mode) -> String {
+        shown_with(name, accel, mode, false)
+    }
+
+    fn shown_with(name: &str, accel: Accel, mode: Mode, shares_memory: bool) -> String {
         let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the workspace");
         let guests = load_all(&Project::at(root).expect("a project")).expect("valid guests");
         let guest = guests.iter().find(|g| g.name.as_str() == name).expect("the guest");
@@ -134,9 +97,8 @@ mod tests {
             accel,
             kernel: Utf8Path::new("/cache/kernel"),
             initramfs: Utf8Path::new("/cache/initramfs.cpio"),
-            socket: Utf8Path::new("/tmp/a,b/agent"),
             mode,
-            shared: None,
+            shares_memory,
         });
         words.iter().fold(String::new(), |text, word| {
             let gap = if text.is_empty() {
@@ -165,6 +127,7 @@ mod tests {
                 -no-user-config
                 -no-reboot
                 -display none
+                -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
                 -machine pseries,x-vof=on,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
                 -accel tcg,thread=single
                 -cpu power9
@@ -174,10 +137,10 @@ mod tests {
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
-                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -chardev socket,id=agent,fd=5
                 -device virtserialport,chardev=agent,name=goldtrace.agent
-                -kernel /cache/kernel
-                -initrd /cache/initramfs.cpio
+                -kernel /proc/self/fd/6
+                -initrd /proc/self/fd/7
                 -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
         );
     }
@@ -193,6 +156,7 @@ mod tests {
                 -no-user-config
                 -no-reboot
                 -display none
+                -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
                 -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
                 -accel tcg,thread=single
                 -cpu max,-arat,-erms
@@ -203,10 +167,10 @@ mod tests {
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
-                -chardev socket,id=agent,path=/tmp/a,,b/agent
+                -chardev socket,id=agent,fd=5
                 -device virtserialport,chardev=agent,name=goldtrace.agent
-                -kernel /cache/kernel
-                -initrd /cache/initramfs.cpio
+                -kernel /proc/self/fd/6
+                -initrd /proc/self/fd/7
                 -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
         );
     }
@@ -222,6 +186,7 @@ mod tests {
             -no-user-config
             -no-reboot
             -display none
+            -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
             -machine q35
             -accel kvm
             -cpu host
@@ -231,10 +196,10 @@ mod tests {
             -chardev stdio,id=console,signal=off
             -serial chardev:console
             -device virtio-serial-pci,max_ports=2
-            -chardev socket,id=agent,path=/tmp/a,,b/agent
+            -chardev socket,id=agent,fd=5
             -device virtserialport,chardev=agent,name=goldtrace.agent
-            -kernel /cache/kernel
-            -initrd /cache/initramfs.cpio
+            -kernel /proc/self/fd/6
+            -initrd /proc/self/fd/7
             -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd"#]],
         );
     }
@@ -250,6 +215,7 @@ mod tests {
                 -no-user-config
                 -no-reboot
                 -display none
+                -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
                 -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
                 -accel tcg,thread=single
                 -cpu max,-arat,-erms
@@ -260,10 +226,22 @@ mod tests {
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
-                -kernel /cache/kernel
-                -initrd /cache/initramfs.cpio
+                -kernel /proc/self/fd/6
+                -initrd /proc/self/fd/7
                 -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
         );
+    }
+
+    #[test]
+    fn shared_memory_and_its_monitor_are_descriptors() {
+        let words = shown_with("ppc64le", Accel::Tcg, Mode::Agent, true);
+        for line in [
+            "cap-ccf-assist=off,memory-backend=ram\n",
+            "\n-object memory-backend-file,id=ram,size=256M,share=on,mem-path=/proc/self/fd/8\n",
+            "\n-chardev socket,id=monitor,fd=9\n-mon chardev=monitor,mode=control\n",
+        ] {
+            assert!(words.contains(line), "no `{line}` in:\n{words}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! at any moment has to hold the processors while it checks and writes.
 
 use std::io;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::monitor::Monitor;
@@ -14,19 +14,18 @@ use crate::memory::Ram;
 #[derive(Debug)]
 pub struct GuestControl {
     ram: Ram,
-    listener: UnixListener,
-    monitor: Option<Monitor>,
+    monitor: Monitor,
     paused: Duration,
 }
 
 impl GuestControl {
-    pub(super) fn new(ram: Ram, listener: UnixListener) -> GuestControl {
-        GuestControl { ram, listener, monitor: None, paused: Duration::ZERO }
+    pub(super) fn new(ram: Ram, monitor: UnixStream) -> io::Result<GuestControl> {
+        Ok(GuestControl { ram, monitor: Monitor::new(monitor)?, paused: Duration::ZERO })
     }
 
     #[cfg(test)]
-    pub(crate) fn for_tests(ram: Ram, listener: UnixListener) -> GuestControl {
-        GuestControl::new(ram, listener)
+    pub(crate) fn for_tests(ram: Ram, monitor: UnixStream) -> GuestControl {
+        GuestControl::new(ram, monitor).expect("a socket")
     }
 
     /// The guest's memory.
@@ -39,14 +38,11 @@ impl GuestControl {
     /// # Errors
     /// When QEMU does not stop or go on.
     pub(crate) fn while_paused<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
-        let monitor = match &mut self.monitor {
-            Some(monitor) => monitor,
-            empty => empty.insert(Monitor::accept(&self.listener)?),
-        };
+        self.monitor.greet()?;
         let start = Instant::now();
-        monitor.stop()?;
+        self.monitor.stop()?;
         let done = work(&self.ram);
-        monitor.resume()?;
+        self.monitor.resume()?;
         self.paused += start.elapsed();
         Ok(done)
     }

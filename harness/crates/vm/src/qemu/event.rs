@@ -17,6 +17,8 @@ pub enum MachineEvent {
     Splat,
     /// The console ended.
     ConsoleClosed,
+    /// QEMU's standard error ended.
+    StderrClosed,
     /// QEMU exited.
     Exited(ExitStatus),
 }

@@ -7,12 +7,10 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use camino::Utf8PathBuf;
-use tempfile::TempDir;
-
-use super::console::{ConsoleError, ConsoleLog, text_of};
+use super::console::ConsoleLog;
 use super::control::GuestControl;
 use super::event::MachineEvent;
+use super::log::{LogFile, MachineLogError};
 use super::port::AgentPort;
 use super::stop::StopReason;
 use crate::process::{ProcessGroup, interrupt};
@@ -26,8 +24,9 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(super) struct ExitState {
-    exited: Option<ExitStatus>,
-    console_closed: bool,
+    pub(super) exited: Option<ExitStatus>,
+    pub(super) console_closed: bool,
+    pub(super) stderr_closed: bool,
 }
 
 /// A running QEMU. Dropping it kills it.
@@ -41,10 +40,8 @@ pub struct Machine {
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) started: Instant,
     pub(super) command: String,
-    pub(super) stderr_log: Utf8PathBuf,
+    pub(super) stderr: LogFile,
     pub(super) control: Option<GuestControl>,
-    /// Removed, with the sockets in it, when the machine is dropped.
-    pub(super) _private: TempDir,
 }
 
 impl Machine {
@@ -81,7 +78,7 @@ impl Machine {
     /// # Errors
     /// When its file cannot be read.
     pub fn stderr(&self) -> io::Result<String> {
-        text_of(&self.stderr_log)
+        Ok(self.stderr.tail()?.trim_end().to_owned())
     }
 
     /// Send a frame to the agent.
@@ -112,7 +109,12 @@ impl Machine {
                     let why = why.unwrap_or_else(|| "the guest closed the agent's port".to_owned());
                     return Err(self.stop_reason(StopReason::Port(why)));
                 }
-                Some(MachineEvent::Splat | MachineEvent::ConsoleClosed | MachineEvent::MonitorGreeted) => {}
+                Some(
+                    MachineEvent::Splat
+                    | MachineEvent::ConsoleClosed
+                    | MachineEvent::StderrClosed
+                    | MachineEvent::MonitorGreeted,
+                ) => {}
                 None => {
                     interrupt::check().map_err(|_| StopReason::Interrupted)?;
                     return Err(self.late(what, timeout));
@@ -128,6 +130,7 @@ impl Machine {
         match &event {
             MachineEvent::Exited(status) => self.seen.exited = Some(*status),
             MachineEvent::ConsoleClosed => self.seen.console_closed = true,
+            MachineEvent::StderrClosed => self.seen.stderr_closed = true,
             MachineEvent::Frame(_)
             | MachineEvent::MonitorGreeted
             | MachineEvent::PortClosed(_)
@@ -137,16 +140,18 @@ impl Machine {
     }
 
     /// Something has gone wrong: wait a moment for what is still on its way, and return the cause. A panic comes before
-    /// an exit of QEMU, which comes before a closed port.
+    /// a flood, which comes before an exit of QEMU, which comes before a closed port.
     fn stop_reason(&mut self, first: StopReason) -> StopReason {
         self.drain();
         if interrupt::happened() {
             return StopReason::Interrupted;
         }
-        match (self.console.panic(), self.seen.exited) {
-            (Some(line), _) => StopReason::Panicked(line),
-            (None, Some(status)) => StopReason::Exited(status),
-            (None, None) => first,
+        let flood = self.log_error().filter(|error| matches!(error, MachineLogError::Flooded(_)));
+        match (self.console.panic(), flood, self.seen.exited) {
+            (Some(line), ..) => StopReason::Panicked(line),
+            (None, Some(flood), _) => StopReason::Flooded(flood),
+            (None, None, Some(status)) => StopReason::Exited(status),
+            (None, None, None) => first,
         }
     }
 
@@ -160,13 +165,16 @@ impl Machine {
         }
     }
 
-    /// Take events until QEMU has exited and its console has ended, for a moment.
+    /// What went wrong with the logs.
+    fn log_error(&self) -> Option<MachineLogError> {
+        self.console.error().or_else(|| self.stderr.error())
+    }
+
+    /// Take events until QEMU has exited and its logs have ended, for a moment.
     fn drain(&mut self) {
         let deadline = Instant::now() + DRAIN;
-        while !(self.seen.exited.is_some() && self.seen.console_closed)
-            && Instant::now() < deadline
-            && self.event(deadline).is_some()
-        {}
+        let ended = |seen: &ExitState| seen.exited.is_some() && seen.console_closed && seen.stderr_closed;
+        while !ended(&self.seen) && Instant::now() < deadline && self.event(deadline).is_some() {}
     }
 
     /// Wait until QEMU exits after the guest was asked to power off; the frame when the agent sends one all the same.
@@ -196,18 +204,19 @@ impl Machine {
         self.group.wait_timeout(timeout)
     }
 
-    /// Wait for the end of the console: QEMU has exited, or is killed now, and its last bytes have arrived.
+    /// Wait for the end of the logs: QEMU has exited, or is killed now, and its last bytes have arrived.
     ///
     /// # Errors
-    /// When the console is not known to be complete.
-    pub fn finish(&mut self) -> Result<(), ConsoleError> {
+    /// When a log is not known to be complete.
+    pub fn finish(&mut self) -> Result<(), MachineLogError> {
         if self.seen.exited.is_none() {
             self.group.kill();
         }
         self.drain();
-        match self.console.take_error() {
+        match self.log_error() {
             Some(error) => Err(error),
-            None if !self.seen.console_closed => Err(ConsoleError::Open),
+            None if !self.seen.console_closed => Err(self.console.is_open()),
+            None if !self.seen.stderr_closed => Err(self.stderr.is_open()),
             None => Ok(()),
         }
     }

@@ -7,9 +7,13 @@
 
 mod accel;
 mod argv;
+mod boot;
+mod confine;
 mod console;
 mod control;
+mod descriptors;
 mod event;
+mod log;
 mod machine;
 mod monitor;
 mod port;
@@ -17,10 +21,11 @@ mod start;
 mod stop;
 
 pub use accel::{Accel, AccelChoice, WantedAccel};
-pub use argv::{Boot, Mode, Shared};
-pub use console::{Console, ConsoleError};
+pub use boot::{Boot, Mode};
+pub use console::Console;
 pub use control::GuestControl;
 pub use event::MachineEvent;
+pub use log::{MachineLogError, MachineLogs};
 pub use machine::Machine;
 pub use start::StartError;
 pub use stop::StopReason;

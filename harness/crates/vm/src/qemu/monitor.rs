@@ -1,48 +1,51 @@
 //! QEMU's monitor: a line of JSON for each command and each answer (QMP).
 
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::{Duration, Instant};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many bytes a line may have. The longest of QEMU's own that comes here, an error, has some hundred.
+const LINE_MAX: u64 = 1 << 16;
+/// How many lines may come before an answer: events, of which a guest may cause any number.
+const LINES_MAX: usize = 1000;
 
 /// A monitor that takes commands.
 #[derive(Debug)]
 pub struct Monitor {
     stream: BufReader<UnixStream>,
+    greeted: bool,
 }
 
 impl Monitor {
-    /// The monitor of the QEMU that connects to `listener`.
+    /// The monitor at the other end of a socket.
     ///
     /// # Errors
-    /// When QEMU does not connect in time, or the peer is not a monitor.
-    pub fn accept(listener: &UnixListener) -> io::Result<Monitor> {
-        listener.set_nonblocking(true)?;
-        let deadline = Instant::now() + TIMEOUT;
-        let stream = loop {
-            match listener.accept() {
-                Ok((stream, _)) => break stream,
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
-                Err(_) if Instant::now() > deadline => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "QEMU did not connect its monitor"));
-                }
-                Err(_) => std::thread::sleep(Duration::from_millis(1)),
-            }
-        };
-        stream.set_nonblocking(false)?;
+    /// When the socket cannot be set up.
+    pub fn new(stream: UnixStream) -> io::Result<Monitor> {
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        let mut monitor = Monitor { stream: BufReader::new(stream) };
-        let greeting = monitor.line()?;
+        Ok(Monitor { stream: BufReader::new(stream), greeted: false })
+    }
+
+    /// Wait for its greeting, the first time.
+    ///
+    /// # Errors
+    /// When it does not come in time, or the peer is not a monitor.
+    pub fn greet(&mut self) -> io::Result<()> {
+        if self.greeted {
+            return Ok(());
+        }
+        let greeting = self.line()?;
         if greeting.get("QMP").is_none() {
             return Err(io::Error::other(format!("QEMU's monitor greeted with {greeting}")));
         }
-        monitor.execute("qmp_capabilities")?;
-        Ok(monitor)
+        self.execute("qmp_capabilities")?;
+        self.greeted = true;
+        Ok(())
     }
 
     /// Stop all of the guest's processors and its clocks.
@@ -64,7 +67,7 @@ impl Monitor {
     fn execute(&mut self, command: &str) -> io::Result<()> {
         let line = format!("{}\n", json!({ "execute": command }));
         self.stream.get_mut().write_all(line.as_bytes())?;
-        loop {
+        for _ in 0..LINES_MAX {
             let answer = self.line()?;
             if answer.get("return").is_some() {
                 return Ok(());
@@ -74,12 +77,16 @@ impl Monitor {
                 return Err(io::Error::other(format!("QEMU's monitor refused `{command}`: {error}")));
             }
         }
+        Err(io::Error::other(format!("QEMU's monitor sent {LINES_MAX} lines and no answer to `{command}`")))
     }
 
     fn line(&mut self) -> io::Result<Value> {
         let mut line = String::new();
-        if self.stream.read_line(&mut line)? == 0 {
+        if self.stream.by_ref().take(LINE_MAX).read_line(&mut line)? == 0 {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
+        }
+        if line.len() as u64 == LINE_MAX {
+            return Err(io::Error::other(format!("QEMU's monitor sent a line of {LINE_MAX} bytes or more")));
         }
         serde_json::from_str(&line)
             .map_err(|error| io::Error::other(format!("QEMU's monitor sent {line:?}: {error}")))
@@ -90,13 +97,17 @@ impl Monitor {
 mod tests {
     use super::*;
 
-    fn with(sent: &'static str, then: impl FnOnce(io::Result<Monitor>)) {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("m");
-        let listener = UnixListener::bind(&path).expect("bound");
-        let mut qemu = UnixStream::connect(&path).expect("connected");
-        qemu.write_all(sent.as_bytes()).expect("sent");
-        then(Monitor::accept(&listener));
+    fn with(sent: &str, then: impl FnOnce(io::Result<Monitor>)) {
+        let (ours, mut qemu) = UnixStream::pair().expect("a pair");
+        let sent = sent.to_owned();
+        let sender = std::thread::spawn(move || {
+            // Whoever refuses it closes the socket.
+            let _ = qemu.write_all(sent.as_bytes());
+            qemu
+        });
+        let mut monitor = Monitor::new(ours).expect("a socket");
+        then(monitor.greet().map(|()| monitor));
+        drop(sender.join());
     }
 
     #[test]
@@ -114,5 +125,17 @@ mod tests {
     fn peer_that_is_not_a_monitor_is_refused() {
         with("{\"hello\":1}\n", |monitor| assert!(monitor.is_err()));
         with("hello\n", |monitor| assert!(monitor.is_err()));
+    }
+
+    #[test]
+    fn monitor_that_floods_is_refused() {
+        let message = |sent: &str| {
+            let mut message = String::new();
+            with(sent, |monitor| message = monitor.expect_err("refused").to_string());
+            message
+        };
+        assert_eq!(message(&"x".repeat(1 << 20)), "QEMU's monitor sent a line of 65536 bytes or more");
+        let events = format!("{{\"QMP\":{{}}}}\n{}", "{\"event\":\"RTC_CHANGE\"}\n".repeat(2000));
+        assert_eq!(message(&events), "QEMU's monitor sent 1000 lines and no answer to `qmp_capabilities`");
     }
 }

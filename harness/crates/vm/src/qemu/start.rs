@@ -1,24 +1,25 @@
-//! Starting QEMU: its files, its sockets, its process and the threads that watch it.
+//! Starting QEMU: its descriptors, its process and the threads that watch it.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::net::UnixListener;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use camino::Utf8Path;
 use guest::Guest;
 
-use super::argv::{Boot, Mode, Shared, arguments};
+use super::argv::arguments;
+use super::boot::{Boot, Mode};
+use super::confine::{Host, confinement};
 use super::console::{Console, ConsoleLog};
 use super::control::GuestControl;
+use super::descriptors::{Descriptors, INITRAMFS, KERNEL};
 use super::event::MachineEvent;
+use super::log::{LogFile, MachineLogs};
 use super::machine::{EVENTS_MAX, ExitState, Machine};
-use super::port::{AgentPort, private_dir};
-use crate::memory::Ram;
+use super::port::AgentPort;
 use crate::process::{ProcessGroup, Streams, pipe, shell_line};
 
 /// QEMU could not be started.
@@ -33,86 +34,83 @@ pub struct StartError {
 }
 
 impl Machine {
-    /// Start the guest that `boot` describes; `boot.socket` is replaced by one in a new private directory.
-    /// `console.log` and `qemu-stderr.log` are written to `logs`.
-    ///
-    /// With `shares_memory`, the guest's memory is reached through [`Machine::take_control`], and `boot.shared` is
-    /// replaced too.
+    /// Start the guest that `boot` describes. What it and QEMU print is kept in `logs`.
     ///
     /// # Errors
     /// When a file or socket cannot be made, QEMU is missing, or its guard cannot be started. A QEMU that refuses its
     /// arguments is seen as [`StopReason::Exited`](super::StopReason::Exited).
-    pub fn start(
-        boot: &Boot<'_>,
-        shares_memory: bool,
-        logs: &Utf8Path,
-        console: Console,
-    ) -> Result<Machine, StartError> {
-        let early = |error| StartError { error, command: boot.guest.qemu.binary.clone() };
-        let (private, dir) = private_dir().map_err(early)?;
-        let (socket, monitor) = (dir.join("agent"), dir.join("monitor"));
-        let ram = shares_memory.then(|| Ram::new(boot.guest.memory_mib << 20)).transpose().map_err(early)?;
-        let ram_path = ram.as_ref().map(Ram::path);
-        let shared = ram_path.as_ref().map(|ram| Shared { ram, monitor: &monitor });
-        let words = arguments(&Boot { socket: &socket, shared, ..*boot });
-        let command = shell_line(std::iter::once(&boot.guest.qemu.binary).chain(&words));
+    pub fn start(boot: &Boot<'_>, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
+        let host = Host::look();
+        let mut words = confinement(host, boot.accel);
+        words.push(boot.guest.qemu.binary.clone());
+        words.extend(arguments(boot));
+        let command = shown(&words, boot);
         let fail = |error| StartError { error, command: command.clone() };
 
         find_program(boot.guest).map_err(fail)?;
-        let listener = UnixListener::bind(&socket).map_err(fail)?;
-        let control = ram.map(|ram| Ok(GuestControl::new(ram, UnixListener::bind(&monitor)?)));
+        let descriptors = Descriptors::open(boot, host).map_err(fail)?;
+        let port = AgentPort::new(descriptors.agent).map_err(fail)?;
+        let control = descriptors.shared.map(|(ram, monitor)| GuestControl::new(ram, monitor));
         let control = control.transpose().map_err(fail)?;
-        let stderr_log = logs.join("qemu-stderr.log");
-        let (streams, to_watch) = Streams::of_qemu(console, logs, &stderr_log).map_err(fail)?;
-        let mut process = Command::new(&boot.guest.qemu.binary);
-        process.args(&words);
+        let pipes = Pipes::new(console).map_err(fail)?;
+        let mut process = Command::new(&words[0]);
+        process.args(&words[1..]);
         let started = Instant::now();
+        let streams = Streams { inherited: descriptors.inherited, ..pipes.streams };
         let group = Arc::new(ProcessGroup::start(&process, streams).map_err(fail)?);
 
         let (sender, events) = sync_channel(EVENTS_MAX);
-        let console = ConsoleLog::new(logs.join("console.log"));
-        let port = AgentPort::new(socket);
-        let mut threads = vec![watch_exit(&group, &sender), watch_port(&port, listener, boot.mode, &sender)];
-        threads.extend(to_watch.map(|pipe| watch_console(&console, pipe, &sender)));
+        let MachineLogs { console, stderr } = logs;
+        let console = ConsoleLog::new(console);
+        let seen = ExitState { console_closed: pipes.console.is_none(), ..ExitState::default() };
+        let mut threads =
+            vec![watch_exit(&group, &sender), watch_stderr(&stderr, pipes.stderr, &group, &sender)];
+        if boot.mode != Mode::Shell {
+            threads.push(watch_port(&port, boot.mode, &sender));
+        }
+        threads.extend(pipes.console.map(|pipe| watch_console(&console, pipe, &group, &sender)));
         Ok(Machine {
             group,
             events: Some(events),
-            seen: ExitState::default(),
+            seen,
             port,
             console,
             threads,
             started,
             command,
-            stderr_log,
+            stderr,
             control,
-            _private: private,
         })
     }
 }
 
-/// The console on its way from QEMU to its file.
-struct ConsolePipe {
-    from: File,
-    log: File,
+/// The command line for a shell, which opens the kernel and the initramfs as we have. The sockets are ours.
+fn shown(words: &[String], boot: &Boot<'_>) -> String {
+    let files = [(KERNEL, boot.kernel), (INITRAMFS, boot.initramfs)];
+    let files = files.map(|(number, path)| format!(" {number}<{}", shell_line([path])));
+    shell_line(words) + &files.concat()
 }
 
-impl Streams {
-    fn of_qemu(
-        console: Console,
-        logs: &Utf8Path,
-        stderr: &Utf8Path,
-    ) -> io::Result<(Streams, Option<ConsolePipe>)> {
-        let stderr = Some(File::create(stderr)?);
-        let log = File::create(logs.join("console.log"))?;
-        Ok(match console {
+/// QEMU's standard streams, and our ends of them.
+struct Pipes {
+    streams: Streams,
+    /// `None` for a console that somebody else reads.
+    console: Option<File>,
+    stderr: File,
+}
+
+impl Pipes {
+    fn new(console: Console) -> io::Result<Pipes> {
+        let (stderr, to_stderr) = pipe()?;
+        let (console, stdin, stdout) = match console {
             Console::Watched => {
-                let (from, to) = pipe()?;
-                (Streams { stdin: None, stdout: Some(to), stderr }, Some(ConsolePipe { from, log }))
+                let (console, to_console) = pipe()?;
+                (Some(console), None, to_console)
             }
-            Console::Piped { input, output } => {
-                (Streams { stdin: Some(input), stdout: Some(output), stderr }, None)
-            }
-        })
+            Console::Piped { input, output } => (None, Some(input), output),
+        };
+        let streams = Streams { stdin, stdout: Some(stdout), stderr: Some(to_stderr), ..Streams::default() };
+        Ok(Pipes { streams, console, stderr })
     }
 }
 
@@ -136,21 +134,30 @@ fn watch_exit(group: &Arc<ProcessGroup>, events: &SyncSender<MachineEvent>) -> J
     })
 }
 
-fn watch_port(
-    port: &AgentPort,
-    listener: UnixListener,
-    mode: Mode,
-    events: &SyncSender<MachineEvent>,
-) -> JoinHandle<()> {
+fn watch_port(port: &AgentPort, mode: Mode, events: &SyncSender<MachineEvent>) -> JoinHandle<()> {
     let (port, events) = (port.clone(), events.clone());
-    std::thread::spawn(move || port.watch(&listener, mode, &events))
+    std::thread::spawn(move || port.watch(mode, &events))
 }
 
 fn watch_console(
     console: &ConsoleLog,
-    ConsolePipe { from, log }: ConsolePipe,
+    pipe: File,
+    group: &Arc<ProcessGroup>,
     events: &SyncSender<MachineEvent>,
 ) -> JoinHandle<()> {
-    let (console, events) = (console.clone(), events.clone());
-    std::thread::spawn(move || console.watch(from, log, &events))
+    let (console, group, events) = (console.clone(), group.clone(), events.clone());
+    std::thread::spawn(move || console.watch(pipe, || group.kill(), &events))
+}
+
+fn watch_stderr(
+    stderr: &LogFile,
+    pipe: File,
+    group: &Arc<ProcessGroup>,
+    events: &SyncSender<MachineEvent>,
+) -> JoinHandle<()> {
+    let (stderr, group, events) = (stderr.clone(), group.clone(), events.clone());
+    std::thread::spawn(move || {
+        stderr.keep(pipe, |_| (), || group.kill());
+        let _ = events.send(MachineEvent::StderrClosed);
+    })
 }

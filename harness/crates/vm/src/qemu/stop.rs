@@ -3,6 +3,8 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use super::log::MachineLogError;
+
 /// Why a machine can no longer be talked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StopReason {
@@ -23,6 +25,9 @@ pub enum StopReason {
     /// QEMU was suspended by a signal, so that nothing can be said of the guest.
     #[error("QEMU was suspended (SIGSTOP) while waiting for {0}")]
     Suspended(String),
+    /// The guest or QEMU printed too much.
+    #[error(transparent)]
+    Flooded(MachineLogError),
     /// The agent's port is broken.
     #[error("{0}")]
     Port(String),

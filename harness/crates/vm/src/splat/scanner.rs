@@ -12,7 +12,7 @@ use super::{Splat, SplatKind};
 const LINE_MAX: usize = 1 << 16;
 /// How much of a part is judged again with the next one, so that a phrase across the cut is found.
 const OVERLAP: usize = 1 << 12;
-/// How many splats are kept. Panics are kept besides.
+/// How many splats are kept. As many panics are kept besides.
 const SPLATS_MAX: usize = 256;
 
 /// `<4>[    1.234567][    T1] `: the level when it is printed, the time, the task or CPU when it is printed.
@@ -98,7 +98,8 @@ impl SplatScanner {
             return true;
         }
         self.close();
-        if self.done.len() < SPLATS_MAX || found.kind == SplatKind::Panic {
+        let max = if found.kind == SplatKind::Panic { 2 * SPLATS_MAX } else { SPLATS_MAX };
+        if self.done.len() < max {
             self.open = Some(Block::new(found, line));
         }
         true

@@ -1,19 +1,16 @@
 //! Plans carried out in the memory of a fake kernel.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 
 use super::*;
 use crate::dispatch_log::fake_kernel::FakeKernel;
 use dtl::testing::{burst, planned};
 
 /// The control of a guest whose monitor answers every command.
-fn control_of(kernel: FakeKernel) -> (GuestControl, Symbols, tempfile::TempDir) {
-    let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("m");
-    let listener = UnixListener::bind(&path).expect("bound");
+fn control_of(kernel: FakeKernel) -> (GuestControl, Symbols) {
+    let (monitor, mut qemu) = UnixStream::pair().expect("a pair");
     std::thread::spawn(move || {
-        let mut qemu = UnixStream::connect(path)?;
         qemu.write_all(b"{\"QMP\":{}}\n")?;
         for _ in BufReader::new(qemu.try_clone()?).lines() {
             qemu.write_all(b"{\"return\":{}}\n")?;
@@ -21,7 +18,7 @@ fn control_of(kernel: FakeKernel) -> (GuestControl, Symbols, tempfile::TempDir) 
         std::io::Result::Ok(())
     });
     let FakeKernel { ram, symbols } = kernel;
-    (GuestControl::for_tests(ram, listener), symbols, dir)
+    (GuestControl::for_tests(ram, monitor), symbols)
 }
 
 /// Calls a function each time it is waited for; the command prints something after the number of times in the second field.
@@ -50,7 +47,7 @@ fn carry_out(
     mut each: impl FnMut(&FakeKernel) -> bool,
 ) -> Result<Written, String> {
     let kernel = FakeKernel { ram: guest.ram.again(), symbols: guest.symbols.clone() };
-    let (mut control, symbols, _dir) = control_of(guest);
+    let (mut control, symbols) = control_of(guest);
     let writer = Writer::new::<String>(&mut control, &symbols, 2_000_000).map_err(|e| e.to_string())?;
     writer.carry_out(plan, 2, &mut Each(|| each(&kernel), WAITS)).map_err(|e| e.to_string())
 }

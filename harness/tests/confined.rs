@@ -1,0 +1,116 @@
+//! What QEMU may do on the host, looked at while a guest runs.
+
+mod support;
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use support::waiting::{Waiting, descendants, name};
+use support::{TestProject, goldtrace, prepared, shown};
+use trial::Outcome;
+
+/// A field of /proc/PID/status.
+fn status(pid: i32, field: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("a status");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.expect("the field").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[track_caller]
+fn assert_confined(pid: i32) {
+    assert_eq!((status(pid, "NoNewPrivs"), status(pid, "Seccomp")), ("1".to_owned(), "2".to_owned()));
+    if rustix::process::geteuid().is_root() {
+        let nobody = "65534 65534 65534 65534";
+        assert_eq!((status(pid, "Uid"), status(pid, "Gid")), (nobody.to_owned(), nobody.to_owned()));
+        assert_eq!((status(pid, "Groups"), status(pid, "CapEff")), (String::new(), "0".repeat(16)));
+    }
+    let cache = image::Store::default_root().expect("a cache").join("products");
+    let mut products = 0;
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).expect("readable") {
+        let target = fs::read_link(entry.expect("an entry").path()).expect("a link");
+        let target = target.to_str().expect("UTF-8").to_owned();
+        let is_product = target.starts_with(cache.as_str());
+        products += usize::from(is_product);
+        let expected = ["pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null"];
+        assert!(is_product || expected.iter().any(|start| target.starts_with(start)), "{target}");
+    }
+    assert_eq!(products, 2, "the kernel and the initramfs");
+}
+
+#[test]
+fn qemu_of_a_trial_is_confined() {
+    let waiting = Waiting::start(&[]);
+    assert_confined(waiting.qemu);
+}
+
+#[test]
+fn qemu_of_a_shell_is_confined() {
+    prepared();
+    let project = TestProject::without_cases();
+    let mut child = goldtrace(&project, &["shell", "--guest", "ppc64le"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    // Its first byte comes from the guest's console.
+    let mut out = child.stdout.take().expect("piped");
+    std::io::Read::read_exact(&mut out, &mut [0]).expect("a byte");
+    let qemu = descendants(child.id()).into_iter().find(|pid| name(*pid).starts_with("qemu-system"));
+    assert_confined(qemu.expect("QEMU runs"));
+    // Nobody reads what the guest prints any more.
+    drop(out);
+    assert_eq!(child.wait().expect("ended").code(), Some(3));
+}
+
+#[test]
+fn killed_goldtrace_leaves_no_file() {
+    prepared();
+    let temporary = tempfile::tempdir().expect("a directory");
+    // A path that no socket could have.
+    let directory = temporary.path().join("x".repeat(120));
+    fs::create_dir(&directory).expect("made");
+    let mut waiting = Waiting::start_with(&[], |command| {
+        command.env("TMPDIR", &directory);
+    });
+    let names = || fs::read_dir(&directory).expect("readable").flatten().collect::<Vec<_>>();
+    assert!(names().is_empty(), "{:?}", names());
+    waiting.signal("-KILL");
+    waiting.wait_for_end_of_qemu();
+    assert_eq!(waiting.child.wait().expect("ended").signal(), Some(9));
+    assert!(names().is_empty(), "{:?}", names());
+}
+
+#[test]
+fn guest_that_floods_its_console_is_an_error() {
+    // The serial port of an x86-64 PC takes minutes for as much.
+    let case =
+        "title: T\nsteps:\n  - run: cat /dev/zero > /dev/console\n    timeout: 5min\n    capture: out\n";
+    let project = TestProject::new(case, &[("out", "")]);
+    let finished = project.run("ppc64le");
+    let text = shown(&finished);
+    let expected = "the guest's console flooded: it reached 16 MiB, and QEMU was killed";
+    assert!(matches!(finished.outcome, Outcome::Error(_)) && text.contains(expected), "{text}");
+    let log = project.root.join("target/goldtrace/last/t@ppc64le/console.log");
+    assert_eq!(fs::metadata(log).expect("a log").len(), 16 << 20);
+}
+
+#[test]
+fn command_line_that_is_kept_starts_the_same_guest() {
+    prepared();
+    let case = "title: T\nguests: [ppc64le]\nsteps:\n  - run: echo right\n    capture: out\n";
+    let project = TestProject::new(case, &[("out", "right\n")]);
+    let finished = project.run("ppc64le");
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+    let kept = project.root.join("target/goldtrace/last/t@ppc64le/qemu-command");
+    let command = fs::read_to_string(kept).expect("a command");
+    assert!(command.starts_with("setpriv --no-new-privs ") && command.contains(" 6</"), "{command}");
+    // Nobody connects to its agent's port then, and a shell needs none.
+    let command = command.trim().replace("loglevel=5", "goldtrace.mode=shell");
+    let command = command.replace("socket,id=agent,fd=5", "null,id=agent");
+    let script = format!("(while sleep 0.3; do echo exit; done) | timeout 60 {command}");
+    let output = Command::new("sh").args(["-c", &script]).output().expect("runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("goldtrace shell: "), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
