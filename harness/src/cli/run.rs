@@ -7,14 +7,15 @@ use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{HELP, Status};
 use crate::report::{
-    Colour, Output, ReportText, RerunHint, Summary, describe_group, draw_timelines, groups, headline,
+    Colour, Output, ReportText, RerunHint, Summary, describe_group, draw_timelines, flaky_lines, groups,
+    headline,
 };
 use guest::Guest;
 use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
 use trial::{
-    Outcome, PrepareError, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, default_jobs, run_all,
-    run_trial,
+    Outcome, PrepareError, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, default_jobs, flaky,
+    run_all, run_trial,
 };
 use vm::process::shell_line;
 
@@ -32,6 +33,9 @@ pub(super) struct Run {
     /// Run this many guests at once [default: half as many again as there are CPUs]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
+    /// Run each trial this many times; different outcomes of one trial are a failure (FLAKY)
+    #[arg(long, value_name = "N", conflicts_with = "bless", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: Option<u32>,
     /// Print which trials would run, and run none
     #[arg(long)]
     dry_run: bool,
@@ -58,6 +62,7 @@ impl Run {
             guests,
             images,
             jobs: None,
+            repeat: None,
             dry_run: false,
             bless: true,
             deny_skips: false,
@@ -82,6 +87,9 @@ impl Run {
         let mut plan = TrialPlan::make(&inputs.cases, &guests, &self.filters)?;
         if let Some(only) = &self.only {
             plan.trials.retain(|trial| trial.case.id == *only);
+        }
+        if let Some(times) = self.repeat {
+            plan = plan.repeat(times);
         }
         if self.dry_run {
             for trial in &plan.trials {
@@ -114,9 +122,11 @@ impl Run {
         for group in groups(finished.iter().filter(|trial| !is_new(trial))) {
             let mut rerun = vec!["goldtrace".to_owned(), "run".to_owned()];
             rerun.extend(self.images.words());
-            rerun.extend(group.iter().map(|trial| trial.name.clone()));
+            let mut names: Vec<String> = group.iter().map(|trial| trial.name.clone()).collect();
+            names.dedup();
+            rerun.extend(names);
             let case = group[0].name.split('@').next().unwrap_or_default();
-            let bless = Some(shell_line(["goldtrace", "bless", case]));
+            let bless = self.repeat.is_none().then(|| shell_line(["goldtrace", "bless", case]));
             let hint = RerunHint { run: &shell_line(rerun), bless };
             if let Some(text) = describe_group(&group, &hint, colour) {
                 let mut shown = ReportText::default();
@@ -130,10 +140,19 @@ impl Run {
                 out.print(&shown);
             }
         }
+        let flaky = flaky(&finished);
+        out.print(&flaky_lines(&flaky));
         let summary = Summary::of(&finished);
-        out.print(&line!("\n{summary} in {:.1} s; kept in {}", start.elapsed().as_secs_f64(), dir.path()));
+        let flaky_count = if flaky.is_empty() { String::new() } else { format!(", {} flaky", flaky.len()) };
+        let elapsed = start.elapsed().as_secs_f64();
+        out.print(&line!("\n{summary}{flaky_count} in {elapsed:.1} s; kept in {}", dir.path()));
         out.finish()?;
-        let status = self.status(&finished.iter().map(|trial| &trial.outcome).collect::<Vec<_>>());
+        let outcomes: Vec<&Outcome> = finished.iter().map(|trial| &trial.outcome).collect();
+        let status = match self.status(&outcomes) {
+            Status::Interrupted => Status::Interrupted,
+            _ if !flaky.is_empty() => Status::Failed,
+            status => status,
+        };
         if self.bless && status != Status::Interrupted {
             let mut cases: Vec<&Case> = plan.trials.iter().map(|trial| trial.case).collect();
             cases.dedup_by_key(|case| &case.id);

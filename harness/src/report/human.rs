@@ -10,8 +10,12 @@ use super::colour::Colour;
 use super::text::ReportText;
 use super::{decoded, diff};
 use trial::{
-    ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace, TrialError, TrialResult,
+    ExpectedFailure, Failure, Flaky, ModuleFailure, Outcome, StepFailure, StepPlace, TrialError, TrialResult,
+    Verdict,
 };
+
+/// How many trials are named that failed in the same way as the one that is shown.
+const OTHERS_MAX: usize = 5;
 
 /// How many trials came to what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,19 +70,17 @@ impl fmt::Display for Summary {
 
 /// One line for a trial that is over, with colours; they are not printed where they do not belong.
 pub fn headline(trial: &TrialResult) -> ReportText {
-    let (word, colour) = match &trial.outcome {
-        Outcome::Pass => ("PASS ", AnsiColor::Green),
-        Outcome::Fail(_) => ("FAIL ", AnsiColor::Red),
-        Outcome::Xfail(_) => ("XFAIL", AnsiColor::Yellow),
-        Outcome::Xpass { .. } => ("XPASS", AnsiColor::Red),
-        Outcome::Skip(_) => ("SKIP ", AnsiColor::Yellow),
-        Outcome::Error(_) => ("ERROR", AnsiColor::Magenta),
-        Outcome::Interrupted => ("INTERRUPTED", AnsiColor::Yellow),
+    let verdict = Verdict::of(&trial.outcome);
+    let colour = match verdict {
+        Verdict::Pass => AnsiColor::Green,
+        Verdict::Fail | Verdict::Xpass => AnsiColor::Red,
+        Verdict::Xfail | Verdict::Skip | Verdict::Interrupted => AnsiColor::Yellow,
+        Verdict::Error => AnsiColor::Magenta,
     };
     let style = colour.on_default().bold();
     let mut line = ReportText::default();
-    line.styled(style, word);
-    let _ = write!(line, " {} ({})", trial.name, seconds(trial.elapsed));
+    line.styled(style, &format!("{verdict:<5}"));
+    let _ = write!(line, " {}{} ({})", trial.name, repetition(trial), seconds(trial.elapsed));
     match &trial.outcome {
         Outcome::Skip(why) => {
             let _ = write!(line, ": {why}");
@@ -95,6 +97,23 @@ pub fn headline(trial: &TrialResult) -> ReportText {
         _ => {}
     }
     line
+}
+
+/// Which time a trial ran, where it runs more than once.
+fn repetition(trial: &TrialResult) -> String {
+    if trial.repetition > 0 { format!(" #{}", trial.repetition) } else { String::new() }
+}
+
+/// One line for each trial that came to different outcomes, with how often it came to each.
+pub fn flaky_lines(flaky: &[Flaky]) -> ReportText {
+    let mut text = ReportText::default();
+    for Flaky { name, outcomes } in flaky {
+        text.styled(AnsiColor::Red.on_default().bold(), "FLAKY");
+        let counts: Vec<String> =
+            outcomes.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        let _ = writeln!(text, " {name}: {}", counts.join(", "));
+    }
+    text
 }
 
 /// What to type after a trial that did not pass.
@@ -131,11 +150,14 @@ pub fn describe_group(trials: &[&TrialResult], hint: &RerunHint<'_>, colour: Col
         }
         Outcome::Error(error) => trial_error(error, &mut text),
     }
-    for other in others {
-        let _ = writeln!(text, "the same on {}, kept in:", other.name);
+    for other in others.iter().take(OTHERS_MAX) {
+        let _ = writeln!(text, "the same on {}{}, kept in:", other.name, repetition(other));
         for file in kept(&other.outcome) {
             let _ = writeln!(text, "  {file}");
         }
+    }
+    if others.len() > OTHERS_MAX {
+        let _ = writeln!(text, "and the same {} times more", others.len() - OTHERS_MAX);
     }
     let alone = if others.is_empty() { "run it alone" } else { "run them alone" };
     let _ = writeln!(text, "{alone}: {}", hint.run);
@@ -315,6 +337,16 @@ mod tests {
         let line = headline(&result("a@g", Outcome::Xfail(known))).to_string();
         let line = anstream::adapter::strip_str(&line).to_string();
         assert_eq!(line, "XFAIL a@g (1.0 s): pads; counts twice");
+    }
+
+    #[test]
+    fn flaky_trial_has_its_outcomes_and_repetitions_their_number() {
+        let result = |repetition, outcome| TrialResult { repetition, ..result("a@g", outcome) };
+        let results =
+            [result(1, Outcome::Pass), result(2, Outcome::Skip("s".to_owned())), result(3, Outcome::Pass)];
+        let line = |text: ReportText| anstream::adapter::strip_str(text.as_str()).to_string();
+        assert_eq!(line(headline(&results[2])), "PASS  a@g #3 (1.0 s)");
+        assert_eq!(line(flaky_lines(&trial::flaky(&results))), "FLAKY a@g: 2 PASS, 1 SKIP\n");
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod timelines;
 pub use colour::Colour;
 pub use diagnostics::render as render_diagnostics;
 pub use equal::groups;
-pub use human::{RerunHint, Summary, describe, describe_group, headline};
+pub use human::{RerunHint, Summary, describe, describe_group, flaky_lines, headline};
 pub use print::{Output, PrintError, note, print};
 pub use progress::{Progress, Style};
 pub use text::ReportText;

@@ -10,7 +10,7 @@ use trial::{CaptureFailure, Failure, Outcome, TrialError, TrialResult};
 use vm::Splat;
 
 pub(super) fn result(name: &str, outcome: Outcome) -> TrialResult {
-    TrialResult { name: name.to_owned(), outcome, elapsed: Duration::from_secs(1) }
+    TrialResult { name: name.to_owned(), repetition: 0, outcome, elapsed: Duration::from_secs(1) }
 }
 
 /// The capture of a golden, which is given without its first line.

@@ -21,6 +21,8 @@ const KEPT: usize = 10;
 const LAST: &str = "last";
 /// The file in a run's directory that is locked while the run is in use.
 const LOCK: &str = "lock";
+/// What the name of the directory begins with that holds the trials of a second or later repetition.
+const REPEAT: &str = "repeat-";
 /// What the name of a run begins with while it is being removed.
 const REMOVED: &str = ".removed-";
 
@@ -85,6 +87,17 @@ impl RunDir {
         TrialDir { dir: self.dir.join(format!("{case}@{guest}")) }
     }
 
+    /// The directory of a trial that is repeated: the first time it is that of one that runs once.
+    fn repeated_dir(&self, trial: &Trial<'_>) -> TrialDir {
+        let TrialDir { dir } = self.trial_dir(&trial.case.id, &trial.guest.name);
+        match trial.repetition {
+            0 | 1 => TrialDir { dir },
+            n => {
+                TrialDir { dir: self.dir.join(format!("{REPEAT}{n}/{}@{}", trial.case.id, trial.guest.name)) }
+            }
+        }
+    }
+
     /// The directory.
     pub fn path(&self) -> &Utf8Path {
         &self.dir
@@ -95,7 +108,7 @@ impl RunDir {
     /// # Errors
     /// When the file system refuses.
     pub fn trial(&self, trial: &Trial<'_>) -> io::Result<TrialDir> {
-        let TrialDir { dir } = self.trial_dir(&trial.case.id, &trial.guest.name);
+        let TrialDir { dir } = self.repeated_dir(trial);
         for sub in ["captures", "plots", "steps"] {
             fs::create_dir_all(dir.join(sub))?;
         }

@@ -12,6 +12,7 @@ mod bless;
 mod captured;
 pub mod case;
 mod execute;
+mod flaky;
 mod judge;
 pub mod lint;
 mod plan;
@@ -25,6 +26,7 @@ mod testing;
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, Refusal, bless_case};
 pub use execute::{HostOutput, StepError, StepProblem};
+pub use flaky::{Flaky, flaky};
 pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
     TrialError,

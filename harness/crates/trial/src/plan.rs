@@ -13,6 +13,8 @@ pub struct Trial<'p> {
     pub case: &'p Case,
     /// The guest.
     pub guest: &'p Guest,
+    /// Which time it is that it runs, from 1; 0 when it runs once.
+    pub repetition: u32,
 }
 
 impl fmt::Display for Trial<'_> {
@@ -61,7 +63,7 @@ impl<'p> TrialPlan<'p> {
             .iter()
             .flat_map(|case| {
                 let guests = guests.iter().filter(|guest| case.runs_on(&guest.name));
-                guests.map(move |guest| Trial { case, guest })
+                guests.map(move |guest| Trial { case, guest, repetition: 0 })
             })
             .collect();
         if all.is_empty() {
@@ -80,6 +82,12 @@ impl<'p> TrialPlan<'p> {
         let chosen =
             |trial: &Trial<'_>| filters.is_empty() || filters.iter().any(|filter| selects(filter, trial));
         Ok(TrialPlan { trials: all.into_iter().filter(chosen).collect() })
+    }
+
+    /// Every trial `times` times: first all of them once, then all again.
+    pub fn repeat(self, times: u32) -> TrialPlan<'p> {
+        let nth = |repetition| self.trials.iter().map(move |trial| Trial { repetition, ..*trial });
+        TrialPlan { trials: (1..=times).flat_map(nth).collect() }
     }
 
     /// The guests that the plan needs, each once.

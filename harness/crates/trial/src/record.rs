@@ -1,5 +1,6 @@
 //! What a trial's directory says of the trial, for commands that come later.
 
+use std::fmt;
 use std::fs;
 use std::io;
 
@@ -36,7 +37,7 @@ pub struct RanOn {
 }
 
 /// An outcome in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// It passed.
@@ -99,6 +100,21 @@ impl TrialRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// The word that reports use.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verdict::Pass => "PASS",
+            Verdict::Fail => "FAIL",
+            Verdict::Xfail => "XFAIL",
+            Verdict::Xpass => "XPASS",
+            Verdict::Error => "ERROR",
+            Verdict::Skip => "SKIP",
+            Verdict::Interrupted => "INTERRUPTED",
+        })
     }
 }
 

@@ -16,6 +16,8 @@ use crate::plan::Trial;
 pub struct TrialResult {
     /// Its name.
     pub name: String,
+    /// Which time it was that it ran, from 1; 0 when it ran once.
+    pub repetition: u32,
     /// What came of it.
     pub outcome: Outcome,
     /// How long it took.
@@ -66,7 +68,7 @@ pub fn run_one(trial: &Trial<'_>, run: impl FnOnce() -> Outcome) -> TrialResult 
         let words = words.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
         Outcome::Error(Box::new(TrialError::harness(format!("the harness panicked: {words}"))))
     });
-    TrialResult { name: trial.to_string(), outcome, elapsed: start.elapsed() }
+    TrialResult { name: trial.to_string(), repetition: trial.repetition, outcome, elapsed: start.elapsed() }
 }
 
 /// How many trials run at once by default: half as many again as there are CPUs, as some wait for
@@ -84,7 +86,8 @@ mod tests {
     /// How each of ten trials ends, by its number.
     fn outcomes(jobs: usize, run: impl Fn(usize) -> Outcome + Sync) -> Vec<TrialResult> {
         let (cases, guest) = (numbered_cases(10), real_guest("x86_64"));
-        let trials: Vec<Trial<'_>> = cases.iter().map(|case| Trial { case, guest: &guest }).collect();
+        let trials: Vec<Trial<'_>> =
+            cases.iter().map(|case| Trial { case, guest: &guest, repetition: 0 }).collect();
         let finished = Mutex::new(Vec::new());
         let number = |trial: &Trial<'_>| trial.case.id.as_str()[1..].parse().expect("a number");
         let results = run_all(

@@ -92,7 +92,7 @@ impl PreparedGuests {
     /// # Errors
     /// Why the trial is skipped, or what could not be made.
     pub fn trial(&self, trial: &Trial<'_>) -> Result<PreparedGuest, Unprepared> {
-        let Trial { case, guest } = trial;
+        let Trial { case, guest, .. } = trial;
         // Nothing is built for a trial that is skipped.
         if let Some(why) = self.kernel(guest)?.obstacle(case, guest) {
             return Err(Unprepared::Skip(why));
