@@ -1,9 +1,12 @@
 //! The `hist` file of an event.
 //!
-//! A row is `{ KEY: VALUE, ... } VALUE: NUMBER ...`, its numbers right-aligned in ten columns;
-//! after the rows come the totals (kernel/trace/trace_events_hist.c, `hist_trigger_print_key`,
+//! A row is `{ KEY: VALUE, ... } VALUE: NUMBER ...`, its numbers right-aligned in ten columns.
+//! `KEY.execname` prints a task's name and its pid in brackets, `KEY.syscall` a system call's name and its number, which each
+//! architecture has its own of. After the rows come the totals (kernel/trace/trace_events_hist.c, `hist_trigger_print_key`,
 //! `hist_trigger_entry_print` and `hist_trigger_show`, Linux 7.2). A file may hold several
 //! histograms, each with its own totals.
+
+use std::ops::RangeInclusive;
 
 use super::row::FormatRow;
 use super::{Token, TokenKind, Violation, number};
@@ -26,6 +29,51 @@ fn tokens(line: &[u8], found: &mut Vec<Token>) {
         found.extend(total.map(|_| Token::new(name.len()..line.len(), TokenKind::Number)));
     } else if line.starts_with(b"{ ") {
         row_numbers(line, found);
+        found.extend(NAMED.iter().flat_map(|named| named.tokens(line)));
+        found.sort_by_key(|token| token.start);
+    }
+}
+
+/// A key that prints a name and then its number in brackets: `NAME[NUMBER]`.
+struct NamedKey {
+    /// The width of the name, which is padded on its right.
+    name: RangeInclusive<usize>,
+    /// The least width of the number, which is padded on its left.
+    number: usize,
+    kind: TokenKind,
+}
+
+/// `KEY.execname` and `KEY.syscall`: `hist_trigger_print_key`, "%s: %-16s[%10llu]" and "%s: %-30s[%3llu]". A task's name has
+/// at most 15 bytes.
+const NAMED: [NamedKey; 2] = [
+    NamedKey { name: 16..=16, number: WIDTH, kind: TokenKind::Pid },
+    NamedKey { name: 30..=64, number: 3, kind: TokenKind::Number },
+];
+
+impl NamedKey {
+    /// The numbers of such keys in a row.
+    fn tokens(&self, line: &[u8]) -> Vec<Token> {
+        let mut found = Vec::new();
+        let mut value = None;
+        for (at, byte) in line.iter().enumerate() {
+            match byte {
+                b':' if line[at..].starts_with(b": ") => value = Some(at + 2),
+                b'[' if value.is_some_and(|value| self.name.contains(&(at - value))) => {
+                    let inside = &line[at + 1..];
+                    let pad = inside.iter().take_while(|b| **b == b' ').count();
+                    let digits = inside[pad..].iter().take_while(|b| b.is_ascii_digit()).count();
+                    let end = pad + digits;
+                    let aligned = end == self.number || (pad == 0 && digits > self.number);
+                    let ends_well = inside[end..].starts_with(b"],") || inside[end..].starts_with(b"] ");
+                    if digits > 0 && aligned && ends_well && number(&inside[pad..end]).is_some() {
+                        found.push(Token::new(at + 1..at + 1 + end, self.kind));
+                        value = None;
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
     }
 }
 
@@ -153,6 +201,20 @@ mod tests {
     fn number_out_of_its_column_is_literal() {
         assert_eq!(spans("{ pid:  18249 } hitcount:          1"), ["         1"]);
         assert_eq!(spans("{ comm: 12 } hitcount:          1"), ["         1"]);
+    }
+
+    #[test]
+    fn number_behind_a_name_is_a_token() {
+        let pid = "{ common_pid: event-sample    [        81], x:          2 } hitcount:          1";
+        assert_eq!(spans(pid), ["        81", "         2", "         1"]);
+        let kinds: Vec<TokenKind> = Format::Hist.tokens(pid.as_bytes()).into_iter().map(|t| t.kind).collect();
+        assert_eq!(kinds, [TokenKind::Pid, TokenKind::Number, TokenKind::Number]);
+        // A task's name may hold what looks like its number.
+        let odd = "{ common_pid: a[        12]   [       345] } hitcount:          1";
+        assert_eq!(spans(odd), ["       345", "         1"]);
+        let syscall = "{ id: sys_write                     [  1], x:          2 } hitcount:          1";
+        assert_eq!(spans(syscall), ["  1", "         2", "         1"]);
+        assert_eq!(spans("{ comm: short[        81] } hitcount:          1"), ["         1"]);
     }
 
     fn messages(text: &str) -> Vec<String> {

@@ -148,15 +148,46 @@ fn unlike_module(capture: &Capture, bytes: &[u8], module: &Module) -> Vec<Violat
     }
 }
 
-/// Whether what perf prints of an entry is all of it: `-F` leaves something out.
+/// Whether what perf prints of an entry is all of it. `-F` leaves something out unless it only adds fields (`+cpu`). What
+/// leaves out entries is an error of the case.
 fn shows_all(action: &Action) -> bool {
-    let leaves_out = |word: &String| word.starts_with("-F") || word.starts_with("--fields");
-    !matches!(action, Action::Decode { arguments, .. } if arguments.iter().any(leaves_out))
+    let Action::Decode { arguments, .. } = action else { return true };
+    arguments.iter().enumerate().all(|(at, word)| {
+        let fields = word.strip_prefix("--fields").or_else(|| word.strip_prefix("-F"));
+        let fields = match fields.map(|fields| fields.trim_start_matches('=')) {
+            None => return true,
+            Some("") => arguments.get(at + 1).map_or("", String::as_str),
+            Some(fields) => fields,
+        };
+        fields.split(',').all(|field| field.starts_with('+'))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_that_are_added_leave_nothing_out() {
+        let all = |line: &str| {
+            let arguments = line.split(' ').map(str::to_owned).collect();
+            shows_all(&Action::Decode { arguments, data: "perf.data".to_owned() })
+        };
+        for line in
+            ["script", "script --fields=+cpu", "script -F +cpu,+srcline", "script -F+cpu", "report -D"]
+        {
+            assert!(all(line), "{line}");
+        }
+        for line in [
+            "script -F time",
+            "script -Ftime,cpu",
+            "script --fields -comm",
+            "script --fields=+cpu,time",
+            "script -F",
+        ] {
+            assert!(!all(line), "{line}");
+        }
+    }
 
     #[test]
     fn violation_in_a_part_of_an_output_is_at_the_line_of_the_part() {

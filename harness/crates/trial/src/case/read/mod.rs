@@ -50,6 +50,8 @@ struct CaseReader<'c> {
     captures: BTreeSet<String>,
     /// Whether the case requires perf.
     perf: bool,
+    /// Whether a step so far writes a dispatch trace log.
+    writes_log: bool,
     read_golden: &'c ReadGolden<'c>,
 }
 
@@ -69,8 +71,13 @@ pub(super) fn read_case(
     guests: &[GuestName],
     read_golden: &ReadGolden<'_>,
 ) -> (Option<Case>, BTreeSet<String>, Vec<Diagnostic>) {
-    let mut reader =
-        CaseReader { golden_errors: Vec::new(), captures: BTreeSet::new(), perf: false, read_golden };
+    let mut reader = CaseReader {
+        golden_errors: Vec::new(),
+        captures: BTreeSet::new(),
+        perf: false,
+        writes_log: false,
+        read_golden,
+    };
     let mut r = Reader::new();
     let case = reader.case(&mut r, id, (directory, file), document.root(), guests);
     let mut errors = r.into_errors();

@@ -89,7 +89,11 @@ impl CaseReader<'_> {
             }
         }
         match kind {
-            "run" => run(r, node, f),
+            "run" => {
+                let action = run(r, node, f);
+                self.writes_log |= matches!(action, Some(Action::Run { log: Some(_), .. }));
+                action
+            }
             "read" => Some(Action::Read { path: r.line(node)? }),
             "decode" => self.decode(r, node, f),
             _ => Some(Action::Inspect { module: r.line(node)? }),
@@ -112,6 +116,15 @@ impl CaseReader<'_> {
             r.report(error.with_help("begin with script, report or evlist"));
             return None;
         }
+        if self.writes_log {
+            if let Some(word) = arguments.iter().find(|word| hides_entries(word)) {
+                let error = node.error(format!(
+                    "`{word}` hides entries, and `decode` checks that perf shows all that were written"
+                ));
+                r.report(error.with_help("write `run: perf script ...` for a part of them"));
+                return None;
+            }
+        }
         if let Some(word) =
             arguments.iter().find(|word| word.starts_with("-i") || word.starts_with("--input"))
         {
@@ -121,6 +134,27 @@ impl CaseReader<'_> {
         }
         Some(Action::Decode { arguments, data: data?.unwrap_or_else(|| DATA.to_owned()) })
     }
+}
+
+/// Whether an argument of perf-script(1) or perf-report(1) leaves out samples, or parts of the AUX area.
+fn hides_entries(word: &str) -> bool {
+    const SHORT: [&str; 3] = ["-C", "-c", "-S"];
+    const LONG: [&str; 13] = [
+        "--cpu",
+        "--time",
+        "--no-itrace",
+        "--itrace",
+        "--comm",
+        "--pid",
+        "--tid",
+        "--dso",
+        "--symbol",
+        "--switch-on",
+        "--switch-off",
+        "--percent-limit",
+        "--sample-filter",
+    ];
+    SHORT.iter().chain(&LONG).any(|option| word.starts_with(option))
 }
 
 fn run(r: &mut Reader, node: &Node<'_>, f: &Fields<'_>) -> Option<Action> {

@@ -292,6 +292,17 @@ fn steps_are_checked() {
         case.yaml:4:11: expected text, found a list
     "#]],
     );
+    let decode = |steps: &str| {
+        format!("title: T\nrequires: [perf]\nsteps:\n{steps}  - {{decode: script --cpu 1, capture: one}}\n")
+    };
+    let log = "  - {run: cat, dispatch_log: [{cpu: 0, entries: [{dispatch: H_PROD, preempt: H_CEDE}]}]}\n";
+    check(
+        &decode(log),
+        &expect![[r#"
+        case.yaml:5:14: `--cpu` hides entries, and `decode` checks that perf shows all that were written (write `run: perf script ...` for a part of them)
+    "#]],
+    );
+    check(&decode(""), &expect![[""]]);
     check(
         &with_step("{run: x, stderr: many, capture: one}"),
         &expect![[r#"
