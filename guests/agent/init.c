@@ -145,7 +145,7 @@ static void __attribute__((noreturn)) serve_host(void)
 			end_guest("there is no virtio-serial port named " AGENT_PORT);
 		usleep(5000);
 	}
-	agent(port, "/bin/sh", end_guest);
+	agent(port, "/bin/sh", "/dev/kmsg", end_guest);
 }
 
 int main(void)

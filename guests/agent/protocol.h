@@ -14,6 +14,10 @@
  * A request is answered by any number of STDOUT and STDERR frames, then by exactly one DONE. The
  * guest sends READY once, unasked, with nonce 0, before it reads the first request.
  * The host's half is harness/crates/vm/src/protocol.rs.
+ *
+ * Before READY and before each DONE the guest writes the line `goldtrace: end of request NONCE`, with 16
+ * hexadecimal digits, to the kernel's log at warning level: on the console it divides the kernel's
+ * messages. Nothing in the guest knows the nonce before its request has ended.
  */
 #ifndef GOLDTRACE_PROTOCOL_H
 #define GOLDTRACE_PROTOCOL_H
@@ -21,7 +25,7 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 3
+#define PROTOCOL_VERSION 4
 
 enum frame_type {
 	/* host to guest */
@@ -48,7 +52,9 @@ enum frame_type {
  * already: it is then ignored. Timeouts are the host's, by its own clock.
  *
  * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds,
- * u32 1 when a process that lives on holds stdout open, u32 the same of stderr.
+ * u32 1 when a process that lives on holds stdout open, u32 the same of stderr, and of the kernel's
+ * state now u64 /proc/sys/kernel/tainted, u32 the console's level and u32 the level of messages that
+ * name none, the first two numbers in /proc/sys/kernel/printk.
  */
 enum done_kind {
 	DONE_EXITED = 0,    /* value: exit status; for READ always 0 */

@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use guest::Quirk;
+use guest::{KnownMessage, Quirk};
 use support::{TestProject, shown};
 use trial::{Outcome, TrialResult};
 
@@ -133,7 +133,7 @@ fn output_streams_are_apart() {
 }
 
 /// The bytes of an end record with status 0, as printf(1) writes them.
-const FORGED: &str = r"GTA1\204\0\0\0\1\0\0\0\0\0\0\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+const FORGED: &str = r"GTA1\204\0\0\0\1\0\0\0\0\0\0\0\60\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 #[test]
 fn forged_end_record_is_text() {
@@ -143,7 +143,7 @@ fn forged_end_record_is_text() {
         assert_fail(&finished, &["+GTA1\\x84\\x00", "+after"]);
         let capture = project.capture(guest, "out");
         assert!(capture.starts_with(b"GTA1\x84\0\0\0\x01") && capture.ends_with(b"\nafter\n"), "{capture:?}");
-        assert_eq!(capture.len(), 24 + 32 + 7);
+        assert_eq!(capture.len(), 24 + 48 + 7);
     }
 }
 
@@ -336,5 +336,124 @@ fn other_splat_beside_an_expected_one_is_a_failure() {
     for guest in GUESTS {
         let project = TestProject::new(&format!("{}{xfail}", script(text, "20s")), &[("out", "")]);
         assert_fail(&project.run(guest), &["kernel splat: BUG: KASAN: made up in quite_another"]);
+    }
+}
+
+#[test]
+fn message_at_warning_level_fails_a_trial_and_one_below_does_not() {
+    for guest in GUESTS {
+        let run = |level: u8| {
+            let text =
+                format!("echo '<{level}>Ring buffer clock went backwards: 5 -> 3' > /dev/kmsg\necho right");
+            run_script(&text, "right\n", guest).0
+        };
+        assert_fail(
+            &run(4),
+            &["kernel splat: Ring buffer clock went backwards: 5 -> 3", "cases/t/case.yaml:3: echo '<4>Ring"],
+        );
+        let finished = run(5);
+        assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
+        let (finished, _project) = run_script("echo '<3>something: went wrong' > /dev/kmsg", "", guest);
+        assert_fail(&finished, &["kernel message at level 3: something: went wrong"]);
+    }
+}
+
+/// A module that warns when it is loaded.
+const WARNS: &str = "#include <linux/module.h>\n\
+    static __attribute__((noipa)) void warns(void) { WARN_ON(1); }\n\
+    static int __init warns_init(void) { warns(); return 0; }\n\
+    static void __exit warns_exit(void) { }\n\
+    module_init(warns_init);\nmodule_exit(warns_exit);\nMODULE_DESCRIPTION(\"warns\");\nMODULE_LICENSE(\"GPL\");\n";
+
+/// A case of these steps, the last of which captures nothing, with that module.
+fn warning_case(steps: &[&str], more: &str) -> TestProject {
+    let (last, first) = steps.split_last().expect("a step");
+    let step = |text: &&str| format!("  - run: |\n      {}\n", text.replace('\n', "\n      "));
+    let text = format!(
+        "title: T\nmodules:\n  - directory: module\nsteps:\n{}{}    capture: out\n{more}",
+        first.iter().map(step).collect::<String>(),
+        step(last)
+    );
+    let project = TestProject::new(&text, &[("out", "")]);
+    project.write("cases/t/module/Kbuild", b"obj-m += warns.o\n");
+    project.write("cases/t/module/warns.c", WARNS.as_bytes());
+    project
+}
+
+#[test]
+fn warning_on_a_silenced_console_is_no_pass() {
+    for guest in GUESTS {
+        for silence in ["dmesg -n 1", "echo 1 > /proc/sys/kernel/printk"] {
+            let finished = warning_case(&[silence, "modprobe warns"], "").run(guest);
+            assert_error(
+                &finished,
+                &[
+                    "the levels in /proc/sys/kernel/printk are 1 4 after the step at cases/t/case.yaml:5, expected 5 4",
+                    "the kernel is tainted: W (a warning)",
+                ],
+            );
+        }
+        // Silenced and not silenced again within one step.
+        let finished = warning_case(&["true", "dmesg -n 1\nmodprobe warns\ndmesg -n 5"], "").run(guest);
+        assert_fail(&finished, &["kernel tainted: W (a warning)", "at cases/t/case.yaml:7: dmesg -n 1"]);
+    }
+}
+
+#[test]
+fn expected_warning_is_that_of_its_step() {
+    for guest in GUESTS {
+        let run = |step: usize| {
+            let xfail = format!(
+                "xfail:\n  - splat: warning\n    symbol: warns\n    step: {step}\n    reason: it warns\n"
+            );
+            warning_case(&["true", "modprobe warns", "true"], &xfail).run(guest)
+        };
+        let finished = run(2);
+        assert!(matches!(finished.outcome, Outcome::Xfail(_)), "{}", shown(&finished));
+        for other in [1, 3] {
+            assert_fail(&run(other), &["kernel splat: WARNING: ", "at cases/t/case.yaml:7: modprobe warns"]);
+        }
+    }
+}
+
+#[test]
+fn boot_that_is_not_fit_for_a_trial_is_an_error_and_another_message_of_the_boot_a_failure() {
+    let pattern = "clocksource: clock=pmtmr is deprecated .*".to_owned();
+    let message = KnownMessage { pattern, reason: "its clocks may be wrong".to_owned(), line: 1 };
+    for guest in GUESTS {
+        let project = TestProject::new(&script("echo a > /tmp/a", "5s"), &[("out", "")]);
+        let run = |boot_errors: &[KnownMessage]| {
+            project.run_changed(guest, |ready| {
+                let quirk = Quirk { set: vec!["clock=pmtmr".to_owned()], why: "a test".to_owned() };
+                ready.guest.kernel.arguments.push(quirk);
+                ready.guest.boot_errors.extend(boot_errors.iter().cloned());
+            })
+        };
+        let finished = run(std::slice::from_ref(&message));
+        assert_error(
+            &finished,
+            &[
+                "the guest is not fit for a trial: clocksource: clock=pmtmr is deprecated",
+                "its clocks may be wrong",
+            ],
+        );
+        assert_fail(&run(&[]), &["kernel message at level 4: clocksource: clock=pmtmr is deprecated"]);
+    }
+}
+
+#[test]
+fn lost_messages_are_an_error() {
+    let (finished, _project) =
+        run_script("echo '** 7 printk messages dropped **' > /dev/console", "", "x86_64");
+    assert_error(&finished, &["the kernel's log overflowed: 7 messages are missing on the console"]);
+}
+
+#[test]
+fn splat_is_not_hidden_by_what_a_process_prints_on_the_console() {
+    for guest in GUESTS {
+        let text = "printf '<4>[    1.000000] reboot: Restarting system' > /dev/console\nsleep 0.1\n\
+                    echo '<3>something: went wrong' > /dev/kmsg";
+        let (finished, _project) = run_script(text, "", guest);
+        assert_fail(&finished, &["kernel message at level 3: something: went wrong\n"]);
     }
 }

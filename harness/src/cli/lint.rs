@@ -9,7 +9,7 @@ use crate::report::{Colour, note, render_diagnostics};
 use trial::case::MissingGolden;
 use trial::lint;
 
-/// Find stale goldens, unreachable branches and over-broad placeholders
+/// Find stale goldens, unreachable branches, over-broad placeholders and unused known messages
 #[derive(Debug, Args)]
 pub(super) struct Lint {}
 
@@ -18,7 +18,8 @@ impl Lint {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         let project = option.project()?;
         let inputs = Inputs::load(&project, MissingGolden::IsAnError)?;
-        let findings = lint::lint(&inputs.cases, &inputs.guests);
+        let mut findings = lint::lint(&inputs.cases, &inputs.guests);
+        findings.errors.extend(lint::unused_messages(&project, &inputs.cases, &inputs.guests)?);
         for (place, hole) in &findings.wide_holes {
             print_line!("{}:{}: {hole}", place.file, place.span.line)?;
         }

@@ -7,8 +7,8 @@ use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::{HELP, Status};
 use crate::report::{
-    Colour, Output, ReportText, RerunHint, Summary, describe_group, draw_timelines, flaky_lines, groups,
-    headline,
+    Colour, Output, ReportText, RerunHint, Summary, common_splats, describe_group, draw_timelines,
+    flaky_lines, groups, headline,
 };
 use guest::Guest;
 use image::Refresh;
@@ -139,6 +139,10 @@ impl Run {
                 shown.end_line();
                 out.print(&shown);
             }
+        }
+        let common = common_splats(&finished);
+        if !common.is_empty() {
+            out.print(&line!("\n{}", common.trim_end()));
         }
         let flaky = flaky(&finished);
         out.print(&flaky_lines(&flaky));

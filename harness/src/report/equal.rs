@@ -10,7 +10,7 @@ use camino::Utf8Path;
 
 use formats::{Format, Piece, TokenKind};
 use golden::{Conflict, Edit, split_lines};
-use trial::{CaptureFailure, ExpectedFailure, Failure, Outcome, StepPlace, StepProblem, TrialResult};
+use trial::{CaptureFailure, ExpectedFailure, Failure, Outcome, StepPlace, StepProblem, Taint, TrialResult};
 
 /// The trials in their order, those of one case that failed in the same way together.
 pub fn groups<'t>(trials: impl IntoIterator<Item = &'t TrialResult>) -> Vec<Vec<&'t TrialResult>> {
@@ -43,7 +43,8 @@ enum FailureWay<'t> {
     Capture(CaptureWay<'t>),
     Module { step: &'t StepPlace, module: &'t str, errors: &'t [String] },
     Step { problem: &'t StepProblem, step: Option<&'t StepPlace> },
-    Kernel { splat: &'t str, others: usize, step: Option<&'t StepPlace> },
+    Tainted { taints: &'t [Taint], step: &'t StepPlace },
+    Kernel { splat: String, others: usize, step: Option<&'t StepPlace> },
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -105,8 +106,9 @@ impl<'t> FailureWay<'t> {
             Failure::Step(failure) => {
                 Some(FailureWay::Step { problem: &failure.error.problem, step: failure.step.as_ref() })
             }
+            Failure::Tainted { taints, step, .. } => Some(FailureWay::Tainted { taints, step }),
             Failure::Kernel { splat, others, step, .. } => {
-                Some(FailureWay::Kernel { splat: &splat.line, others: *others, step: step.as_ref() })
+                Some(FailureWay::Kernel { splat: splat.fingerprint(), others: *others, step: step.as_ref() })
             }
         }
     }

@@ -13,6 +13,7 @@ use trial::{
     ExpectedFailure, Failure, Flaky, ModuleFailure, Outcome, StepFailure, StepPlace, TrialError, TrialResult,
     Verdict,
 };
+use vm::{Splat, SplatKind};
 
 /// How many trials are named that failed in the same way as the one that is shown.
 const OTHERS_MAX: usize = 5;
@@ -175,7 +176,7 @@ fn kept(outcome: &Outcome) -> Vec<&Utf8Path> {
             .filter_map(|failure| match failure {
                 Failure::Capture(failure) => Some(failure.file.as_path()),
                 Failure::Decoded(failure) => Some(failure.file.as_path()),
-                Failure::Kernel { console, .. } => Some(console.as_path()),
+                Failure::Kernel { console, .. } | Failure::Tainted { console, .. } => Some(console.as_path()),
                 Failure::Step(failure) => Some(failure.console.as_path()),
                 Failure::Module(_) => None,
             })
@@ -207,16 +208,37 @@ fn failures(failures: &[Failure], colour: Colour, text: &mut ReportText) {
                 }
                 let _ = writeln!(text, "  console: {console}");
             }
+            Failure::Tainted { taints, step, console } => {
+                let taints: Vec<String> = taints.iter().map(ToString::to_string).collect();
+                let _ = writeln!(
+                    text,
+                    "kernel tainted: {}, and the console shows no such splat",
+                    taints.join(", ")
+                );
+                at_step(Some(step), text);
+                let _ = writeln!(text, "  console: {console}");
+            }
             Failure::Kernel { splat, others, step, console } => {
-                let fatal = if splat.fatal { " that ended the guest" } else { "" };
-                let _ = writeln!(text, "kernel splat{fatal}: {}", splat.line);
+                let _ = writeln!(text, "{}: {}", what(splat), splat.line);
                 at_step(step.as_ref(), text);
+                if !splat.frames.is_empty() {
+                    let _ = writeln!(text, "  called from: {}", splat.frames.join(" < "));
+                }
                 if *others > 0 {
                     let _ = writeln!(text, "  and {others} more splats");
                 }
                 let _ = writeln!(text, "  console: {console}");
             }
         }
+    }
+}
+
+/// What a splat is, in a report.
+fn what(splat: &Splat) -> String {
+    match (splat.fatal, splat.kind, splat.level) {
+        (true, _, _) => "kernel splat that ended the guest".to_owned(),
+        (false, SplatKind::Message, Some(level)) => format!("kernel message at level {level}"),
+        (false, _, _) => "kernel splat".to_owned(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What people see. This and the commands are the only places that print.
 
 mod colour;
+mod common_splats;
 mod decoded;
 mod diagnostics;
 mod diff;
@@ -17,6 +18,7 @@ mod text;
 mod timelines;
 
 pub use colour::Colour;
+pub use common_splats::common_splats;
 pub use diagnostics::render as render_diagnostics;
 pub use equal::groups;
 pub use human::{RerunHint, Summary, describe, describe_group, flaky_lines, headline};

@@ -25,7 +25,7 @@ pub(super) fn capture_failure(golden: &str, capture: &str, format: Format) -> Fa
 }
 
 pub(super) fn splat(line: &str) -> Failure {
-    let splat = Splat::scan(line.as_bytes()).remove(0);
+    let splat = Splat::scan(format!("<4>[    1.000000] {line}\n").as_bytes()).remove(0);
     Failure::Kernel { splat, others: 0, step: None, console: "last/console.log".into() }
 }
 

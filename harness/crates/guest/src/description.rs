@@ -37,6 +37,17 @@ pub struct Quirk {
     pub why: String,
 }
 
+/// A message that the guest's kernel prints on its console, with the reason why it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownMessage {
+    /// A regular expression for the whole line, without level and time stamp.
+    pub pattern: String,
+    /// Where it comes from, and what it means.
+    pub reason: String,
+    /// Its line in the guest's file, from 1.
+    pub line: usize,
+}
+
 /// How QEMU is started for a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QemuSpec {
@@ -103,6 +114,11 @@ pub struct Guest {
     pub kvm: AccelSpec,
     /// How the kernel is built and started.
     pub kernel: KernelSpec,
+    /// Messages at warning level or above that a healthy kernel prints in it. Any other is a splat.
+    pub known_messages: Vec<KnownMessage>,
+    /// Messages after which a boot says nothing of the kernel: the host did not give the guest time to measure its
+    /// clocks.
+    pub boot_errors: Vec<KnownMessage>,
     /// The modules that every trial can load.
     pub modules: Vec<ModuleSource>,
 }

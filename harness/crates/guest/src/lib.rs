@@ -8,7 +8,7 @@ mod modules;
 mod project;
 mod read;
 
-pub use description::{AccelSpec, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+pub use description::{AccelSpec, Guest, GuestName, KernelSpec, KnownMessage, QemuSpec, Quirk};
 pub use modules::{ModuleSource, is_directory_of_modules};
 pub use project::{NoProject, Project};
 pub use read::{load_all, read_guest};

@@ -6,10 +6,11 @@ use camino::Utf8Path;
 
 use arch::Arch;
 
-use super::description::{AccelSpec, Guest, GuestName, KernelSpec, QemuSpec, Quirk};
+use super::description::{AccelSpec, Guest, GuestName, KernelSpec, KnownMessage, QemuSpec, Quirk};
 use super::modules::ModuleSource;
 use crate::Project;
 use diagnostic::Diagnostic;
+use regex::Regex;
 use yaml::{Document, Fields, Node, Reader};
 
 /// All guests of the project, in the order of their names.
@@ -58,8 +59,19 @@ pub fn read_guest(
     }
 }
 
-const KEYS: [&str; 9] =
-    ["arch", "memory", "cpus", "console", "debian_arch", "qemu", "accelerators", "kernel", "modules"];
+const KEYS: [&str; 11] = [
+    "arch",
+    "memory",
+    "cpus",
+    "console",
+    "debian_arch",
+    "qemu",
+    "accelerators",
+    "kernel",
+    "known_messages",
+    "boot_errors",
+    "modules",
+];
 
 fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Option<Guest> {
     let f = r.fields(root, &KEYS)?;
@@ -76,6 +88,8 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Op
         Some((tcg?, kvm?))
     });
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
+    let known_messages = messages(r, &f, "known_messages");
+    let boot_errors = messages(r, &f, "boot_errors");
     let modules = match f.get("modules") {
         Some(node) => ModuleSource::read_list(r, &node, directory),
         None => Some(Vec::new()),
@@ -92,6 +106,8 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Op
         tcg,
         kvm,
         kernel: kernel?,
+        known_messages: known_messages?,
+        boot_errors: boot_errors?,
         modules: modules?,
     })
 }
@@ -161,6 +177,36 @@ fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> 
     })
 }
 
+/// The messages under `key`; none when the key is not there.
+fn messages(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<KnownMessage>> {
+    let Some(node) = fields.get(key) else { return Some(Vec::new()) };
+    r.each(&node, |r, item| {
+        let line = item.line();
+        let f = r.fields(item, &["pattern", "reason"])?;
+        let pattern = f.need(r, "pattern").and_then(|node| pattern(r, &node));
+        let reason = f.need(r, "reason").and_then(|node| r.line(&node));
+        Some(KnownMessage { pattern: pattern?, reason: reason?, line })
+    })
+}
+
+/// A regular expression for a whole message. One that matches any text would hide splats.
+fn pattern(r: &mut Reader, node: &Node<'_>) -> Option<String> {
+    let pattern = r.line(node)?;
+    match Regex::new(&format!("^(?:{pattern})$")).and_then(|whole| Regex::new(&pattern).map(|_| whole)) {
+        Ok(whole) if whole.is_match("") || whole.is_match("WARNING: a.c:1 at f+0x1/0x2") => {
+            r.report(node.error(format!("`{pattern}` matches any message")));
+            None
+        }
+        Ok(_) => Some(pattern),
+        Err(error) => {
+            let cause = error.to_string();
+            let cause = cause.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            r.report(node.error(format!("invalid regular expression: {cause}")));
+            None
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -200,5 +246,23 @@ mod tests {
             guests/g.yaml:1:62: missing key `why`
             guests/g.yaml:1:71: unknown key `wy` (did you mean `why`?)"#]]
         .assert_eq(&of_quirks.join("\n"));
+    }
+
+    #[test]
+    fn messages_have_a_pattern_that_is_narrow_and_a_reason() {
+        let text = "known_messages: [{pattern: a}, {pattern: 'a(', reason: w}, {pattern: 'a)|(b', reason: w}, \
+                    {pattern: '.*', reason: w}, {pattern: 'WARNING: .*', reason: w}, {pattern: 'a|', reason: w}]";
+        let errors = read_guest("g", "guests/g.yaml", text, "/".into()).expect_err("errors");
+        let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let of_messages: Vec<&str> =
+            shown.iter().map(String::as_str).filter(|line| !line.contains(":1:1:")).collect();
+        expect![[r#"
+            guests/g.yaml:1:18: missing key `reason`
+            guests/g.yaml:1:42: invalid regular expression: unclosed group
+            guests/g.yaml:1:70: invalid regular expression: unopened group
+            guests/g.yaml:1:101: `.*` matches any message
+            guests/g.yaml:1:129: `WARNING: .*` matches any message
+            guests/g.yaml:1:166: `a|` matches any message"#]]
+        .assert_eq(&of_messages.join("\n"));
     }
 }

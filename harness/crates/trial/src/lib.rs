@@ -29,10 +29,10 @@ pub use execute::{HostOutput, StepError, StepProblem};
 pub use flaky::{Flaky, flaky};
 pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
-    TrialError,
+    Taint, TrialError,
 };
 pub use plan::{NoTrial, Trial, TrialPlan};
 pub use prepare::{PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of};
-pub use record::{RanOn, TrialRecord, Verdict};
+pub use record::{ConsoleRecord, RanOn, SplatRecord, TrialRecord, Verdict};
 pub use run::{run_prepared, run_trial};
 pub use schedule::{TrialResult, default_jobs, run_all, run_one};

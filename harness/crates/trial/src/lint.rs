@@ -1,12 +1,17 @@
 //! Goldens that no longer do what they seem to: stale after an edit of the steps, parts that no guest
-//! ever selects, holes that let much through.
+//! ever selects, holes that let much through; and known messages of guests that no trial prints any more.
 //!
 //! This module boots nothing and prints nothing.
 
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::artefacts::RunDir;
 use crate::case::Case;
+use crate::record::TrialRecord;
 use diagnostic::{Diagnostic, Span};
 use golden::{Condition, Golden, Hole, Passage, PassageKind, Relation};
-use guest::Guest;
+use guest::{Guest, KnownMessage, Project};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -34,6 +39,48 @@ pub fn lint(cases: &[Case], guests: &[Guest]) -> Findings {
         }
     }
     findings
+}
+
+/// Known messages of guests that no trial of the last run printed. Nothing is said of a guest of which a trial is missing
+/// in the last run, was not run to its end, or was of another case.
+///
+/// # Errors
+/// When the last run cannot be read.
+pub fn unused_messages(project: &Project, cases: &[Case], guests: &[Guest]) -> io::Result<Vec<Diagnostic>> {
+    let Some(run) = RunDir::last(project) else { return Ok(Vec::new()) };
+    let mut unused = Vec::new();
+    for guest in guests {
+        if let Some(seen) = messages_of(&run, cases, guest)? {
+            let known = guest.known_messages.iter();
+            let silent = known.filter(|message| !seen.contains(&message.pattern));
+            unused.extend(silent.map(|message| unused_message(guest, message)));
+        }
+    }
+    Ok(unused)
+}
+
+/// The known messages in a run of all cases of a guest; `None` when it is not that.
+fn messages_of(run: &RunDir, cases: &[Case], guest: &Guest) -> io::Result<Option<BTreeSet<String>>> {
+    let mut seen = BTreeSet::new();
+    for case in cases.iter().filter(|case| case.boots() && case.runs_on(&guest.name)) {
+        match TrialRecord::read(&run.trial_dir(&case.id, &guest.name))? {
+            Some(record) if record.case_digest == case.digest && record.verdict.is_of_the_kernel() => {
+                seen.extend(record.console.known_messages);
+            }
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(seen))
+}
+
+fn unused_message(guest: &Guest, message: &KnownMessage) -> Diagnostic {
+    Diagnostic {
+        file: format!("guests/{}.yaml", guest.name).into(),
+        span: Span { line: message.line, column: 1, width: 1 },
+        message: format!("no trial of the last run printed the known message `{}`", message.pattern),
+        help: Some("remove it: a message that a healthy kernel does not print is a splat".to_owned()),
+        source_line: String::new(),
+    }
 }
 
 /// Goldens whose head says that they were written for other steps, or for another place.
@@ -158,6 +205,44 @@ mod tests {
     use camino::Utf8Path;
 
     use super::*;
+    use crate::record::{ConsoleRecord, Verdict};
+    use crate::testing::{TestRun, case, real_guest, step};
+
+    #[test]
+    fn known_message_that_no_trial_of_a_whole_run_printed_is_found() {
+        let message =
+            |pattern: &str, line| KnownMessage { pattern: pattern.to_owned(), reason: "R".to_owned(), line };
+        let guest = Guest { known_messages: vec![message("a", 3), message("b", 5)], ..real_guest("x86_64") };
+        let cases = ["c0", "c1"]
+            .map(|id| Case { id: crate::case::CaseId::new(id), ..case(vec![step(3, "out", "right\n")]) });
+        let run = TestRun::new();
+        let unused = || {
+            let found =
+                unused_messages(&run.project, &cases, std::slice::from_ref(&guest)).expect("readable");
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let record = |case: &Case, verdict, seen: &[&str]| {
+            let seen = seen.iter().map(|pattern| (*pattern).to_owned()).collect();
+            let record = TrialRecord {
+                case_digest: case.digest.clone(),
+                ran_on: None,
+                verdict,
+                console: ConsoleRecord { splats: Vec::new(), known_messages: seen },
+                unusable: None,
+            };
+            run.recorded(case, "x86_64", &record, &[]);
+        };
+        record(&cases[0], Verdict::Pass, &["a"]);
+        assert_eq!(unused(), [""; 0], "a trial is missing");
+        record(&cases[1], Verdict::Error, &[]);
+        assert_eq!(unused(), [""; 0], "a trial was not run to its end");
+        record(&cases[1], Verdict::Fail, &["a"]);
+        let expected = "guests/x86_64.yaml:5:1: no trial of the last run printed the known message `b` (remove it: a \
+                        message that a healthy kernel does not print is a splat)";
+        assert_eq!(unused(), [expected]);
+        record(&cases[1], Verdict::Xfail, &["b"]);
+        assert_eq!(unused(), [""; 0]);
+    }
 
     fn errors(body: &str, archs: &[&str]) -> Vec<usize> {
         let golden =

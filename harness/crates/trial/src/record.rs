@@ -6,10 +6,12 @@ use std::io;
 
 use golden::Facts;
 use serde::{Deserialize, Serialize};
+use vm::Splat;
 
 use crate::artefacts::TrialDir;
 use crate::case::Case;
-use crate::judge::Outcome;
+use crate::execute::Transcript;
+use crate::judge::{Outcome, step_of};
 use crate::prepare::PreparedGuest;
 
 /// The record of a trial, in `trial.json`.
@@ -21,8 +23,31 @@ pub struct TrialRecord {
     pub ran_on: Option<RanOn>,
     /// What came of it.
     pub verdict: Verdict,
+    /// What its console had.
+    #[serde(default)]
+    pub console: ConsoleRecord,
     /// Why nothing can be blessed from it; `None` when something can.
     pub unusable: Option<String>,
+}
+
+/// What the console of a trial had.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConsoleRecord {
+    /// The splats, expected or not, in order.
+    pub splats: Vec<SplatRecord>,
+    /// The patterns of the guest's known messages that came.
+    pub known_messages: Vec<String>,
+}
+
+/// A splat of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplatRecord {
+    /// What is the same of it in every trial: its kind, its function, and the first functions of its call trace.
+    pub fingerprint: String,
+    /// The line that names it.
+    pub line: String,
+    /// The step in which it came, from 1; one more than there are steps after the last one; `None` for the boot.
+    pub step: Option<usize>,
 }
 
 /// What a trial ran on.
@@ -58,6 +83,21 @@ pub enum Verdict {
 
 const FILE: &str = "trial.json";
 
+impl ConsoleRecord {
+    /// What the console of a trial had.
+    pub fn of(transcript: &Transcript) -> ConsoleRecord {
+        let record = |splat: &Splat| SplatRecord {
+            fingerprint: splat.fingerprint(),
+            line: splat.line.clone(),
+            step: step_of(splat, &transcript.steps).map(|step| step + 1),
+        };
+        ConsoleRecord {
+            splats: transcript.splats.iter().map(record).collect(),
+            known_messages: transcript.known_messages.clone(),
+        }
+    }
+}
+
 impl RanOn {
     /// What a trial in this guest runs on.
     pub fn of(prepared: &PreparedGuest) -> RanOn {
@@ -72,11 +112,12 @@ impl RanOn {
 
 impl TrialRecord {
     /// The record of a trial that came to `outcome`.
-    pub fn new(case: &Case, ran_on: Option<RanOn>, outcome: &Outcome) -> TrialRecord {
+    pub fn new(case: &Case, ran_on: Option<RanOn>, outcome: &Outcome, console: ConsoleRecord) -> TrialRecord {
         TrialRecord {
             case_digest: case.digest.clone(),
             ran_on,
             verdict: Verdict::of(outcome),
+            console,
             unusable: outcome.unusable(),
         }
     }
@@ -119,6 +160,11 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
+    /// Whether the trial ran to an end that says something of the kernel.
+    pub fn is_of_the_kernel(self) -> bool {
+        matches!(self, Verdict::Pass | Verdict::Fail | Verdict::Xfail | Verdict::Xpass)
+    }
+
     /// The verdict of an outcome.
     pub fn of(outcome: &Outcome) -> Verdict {
         match outcome {

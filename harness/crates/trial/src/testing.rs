@@ -6,11 +6,12 @@ use camino::{Utf8Path, Utf8PathBuf};
 use formats::Format;
 use golden::{Facts, Golden};
 use guest::{Guest, GuestName, Project};
+use vm::KernelState;
 
 use crate::artefacts::{RunDir, TrialDir};
 use crate::case::{Action, Capture, CapturePart, Case, CaseId, Requires, Stderr, Step};
 use crate::execute::{StepOutput, StepRecord, Transcript};
-use crate::record::{RanOn, TrialRecord, Verdict};
+use crate::record::{ConsoleRecord, RanOn, TrialRecord, Verdict};
 
 /// A golden with this body.
 pub(crate) fn golden(file: &str, body: &str) -> Golden {
@@ -66,14 +67,16 @@ pub(crate) fn real_guest(name: &str) -> Guest {
     guests.into_iter().find(|guest| guest.name.as_str() == name).expect("the guest")
 }
 
-/// A trial that got to its end, whose steps printed this.
+/// A trial that got to its end, whose steps printed this. The nonces of their requests are 1, 2 and so on.
 pub(crate) fn transcript(outputs: &[&str]) -> Transcript {
-    let record = |stdout: &&str| {
-        StepRecord::new(StepOutput { stdout: stdout.as_bytes().to_vec(), stderr: Vec::new() })
+    let record = |(at, stdout): (usize, &&str)| StepRecord {
+        requests: vec![at as u64 + 1],
+        kernel: Some(KernelState { tainted: 0, console_level: 5, message_level: 4 }),
+        ..StepRecord::new(StepOutput { stdout: stdout.as_bytes().to_vec(), stderr: Vec::new() })
     };
     Transcript {
         boot_time: Some(Duration::from_secs(1)),
-        steps: outputs.iter().map(record).collect(),
+        steps: outputs.iter().enumerate().map(record).collect(),
         ..Transcript::default()
     }
 }
@@ -119,6 +122,7 @@ impl TestRun {
                 changes: Vec::new(),
             }),
             verdict: Verdict::Fail,
+            console: ConsoleRecord::default(),
             unusable: None,
         };
         self.recorded(case, guest, &record, captures);

@@ -20,6 +20,7 @@ mod splat;
 pub use memory::NoSuchWord;
 pub use protocol::{Frame, FrameError, FrameKind, PROTOCOL_VERSION, Ready};
 pub use session::{
-    Answer, OpenError, Pending, Port, ProtocolError, Request, Session, SessionError, StepEnd, Work,
+    Answer, KernelState, OpenError, Pending, Port, ProtocolError, Request, Session, SessionError, StepEnd,
+    Work,
 };
-pub use splat::{Splat, SplatKind, SplatScanner};
+pub use splat::{KnownMessages, Splat, SplatKind, SplatScanner};

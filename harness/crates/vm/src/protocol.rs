@@ -7,7 +7,7 @@ const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,8 +57,14 @@ struct Agent {
 
 impl Agent {
     fn start() -> Agent {
+        Agent::start_with_log("/dev/null".into())
+    }
+
+    /// An agent that takes a file for the kernel's log.
+    fn start_with_log(log: &Utf8Path) -> Agent {
         let (port, agents) = UnixStream::pair().expect("a socket pair");
         let child = Command::new(program())
+            .env("GOLDTRACE_KERNEL_LOG", log)
             .stdin(Stdio::from(OwnedFd::from(agents)))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -133,10 +139,14 @@ impl Port for Agent {
 }
 
 fn session() -> Session<Agent> {
+    session_with(Agent::start())
+}
+
+fn session_with(agent: Agent) -> Session<Agent> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
     let cpus = Command::new("getconf").arg("_NPROCESSORS_ONLN").output().expect("getconf").stdout;
     let cpus = String::from_utf8_lossy(&cpus).trim().parse().expect("a number");
-    Session::open(Agent::start(), release.trim(), cpus, PATIENCE)
+    Session::open(agent, release.trim(), cpus, PATIENCE)
         .map_err(|failed| failed.error.to_string())
         .expect("the agent greets")
 }
@@ -182,6 +192,36 @@ fn greeting_names_kernel_cpus_and_version() {
     let session = session();
     assert_eq!(session.ready().version, vm::PROTOCOL_VERSION);
     end(session);
+}
+
+#[test]
+fn end_of_each_request_is_marked_in_the_kernels_log() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("kmsg");
+    std::fs::write(&log, "").expect("written");
+    let mut session = session_with(Agent::start_with_log(&log));
+    let mut expected = "<4>goldtrace: end of request 0000000000000000\n".to_owned();
+    assert_eq!(std::fs::read_to_string(&log).expect("readable"), expected);
+    for _ in 0..3 {
+        session.request(&script("true")).expect("an answer");
+        let nonces = session.take_requests();
+        let marks = nonces.iter().map(|nonce| format!("<4>goldtrace: end of request {nonce:016x}\n"));
+        expected.extend(marks);
+        assert_eq!(std::fs::read_to_string(&log).expect("readable"), expected);
+    }
+    end(session);
+}
+
+#[test]
+fn answer_has_the_kernels_state() {
+    let numbers = |path: &str| {
+        let text = std::fs::read_to_string(path).expect("readable");
+        text.split_whitespace().map(|number| number.parse().expect("a number")).collect::<Vec<u64>>()
+    };
+    let state = answer(&script("true")).kernel;
+    assert_eq!(vec![state.tainted], numbers("/proc/sys/kernel/tainted"));
+    let levels = [state.console_level, state.message_level].map(u64::from);
+    assert_eq!(levels, numbers("/proc/sys/kernel/printk")[..2]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ static void end(const char *failure)
 static void run_agent(void)
 {
 	int port = fcntl(0, F_DUPFD_CLOEXEC, 10);
+	const char *log = getenv("GOLDTRACE_KERNEL_LOG");
 	sigset_t children;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -36,7 +37,7 @@ static void run_agent(void)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &children, NULL);
-	agent(port, "/bin/bash", end);
+	agent(port, "/bin/bash", log ? log : "/dev/null", end);
 }
 
 /* Kill every child and its children, which fall to us as theirs end, until there is none. */

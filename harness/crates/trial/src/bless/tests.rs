@@ -2,6 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::judge::{Outcome, TrialError};
+use crate::record::ConsoleRecord;
 use crate::testing::{TestRun, case, facts, step};
 
 /// A case of two captures, whose goldens the last run does not fit.
@@ -88,7 +89,8 @@ fn changed_case_is_refused() {
 fn refusal_after(outcome: &Outcome) -> String {
     let (test, case) = (TestRun::new(), two_captures());
     test.ran(&case, "ppc64le", KERNEL, &NEW);
-    test.recorded(&case, "x86_64", &TrialRecord::new(&case, Some(ran_on(Vec::new())), outcome), &NEW);
+    let record = TrialRecord::new(&case, Some(ran_on(Vec::new())), outcome, ConsoleRecord::default());
+    test.recorded(&case, "x86_64", &record, &NEW);
     refusal(&test, &case)
 }
 
@@ -101,7 +103,8 @@ fn changed_kernel_is_refused() {
     let (test, case) = (TestRun::new(), two_captures());
     test.ran(&case, "ppc64le", KERNEL, &NEW);
     let patched = ran_on(vec!["patch fix.patch".to_owned()]);
-    test.recorded(&case, "x86_64", &TrialRecord::new(&case, Some(patched), &Outcome::Pass), &NEW);
+    let record = TrialRecord::new(&case, Some(patched), &Outcome::Pass, ConsoleRecord::default());
+    test.recorded(&case, "x86_64", &record, &NEW);
     assert_eq!(
         refusal(&test, &case),
         "the last run's kernel is not the project's own (patch fix.patch): run the case without that"
@@ -121,7 +124,8 @@ fn error_and_interrupt_are_refused() {
 #[test]
 fn case_that_is_skipped_on_every_guest_is_refused() {
     let (test, case) = (TestRun::new(), two_captures());
-    let record = TrialRecord::new(&case, None, &Outcome::Skip("no CONFIG_X".to_owned()));
+    let record =
+        TrialRecord::new(&case, None, &Outcome::Skip("no CONFIG_X".to_owned()), ConsoleRecord::default());
     for guest in ["ppc64le", "x86_64"] {
         test.recorded(&case, guest, &record, &[]);
     }
@@ -131,7 +135,8 @@ fn case_that_is_skipped_on_every_guest_is_refused() {
 #[test]
 fn case_that_is_skipped_on_one_guest_is_blessed_from_the_other() {
     let (test, case) = (TestRun::new(), two_captures());
-    let record = TrialRecord::new(&case, None, &Outcome::Skip("no CONFIG_X".to_owned()));
+    let record =
+        TrialRecord::new(&case, None, &Outcome::Skip("no CONFIG_X".to_owned()), ConsoleRecord::default());
     test.recorded(&case, "ppc64le", &record, &[]);
     test.ran(&case, "x86_64", KERNEL, &NEW);
     let blessing = bless_case(&test.project, &case).expect("written");

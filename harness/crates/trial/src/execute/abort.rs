@@ -19,6 +19,14 @@ pub enum Abort {
     /// The kernel panicked. After the agent's greeting, that is the kernel's failure.
     #[error("the kernel panicked")]
     Panic,
+    /// The guest is not fit for a step, by what its kernel printed while it booted.
+    #[error("the guest is not fit for a trial: {line}\n  {reason}")]
+    Boot {
+        /// The kernel's message.
+        line: String,
+        /// What it means.
+        reason: String,
+    },
     /// A step did not end as its case says.
     #[error(transparent)]
     Step(StepError),
@@ -160,6 +168,7 @@ impl Abort {
                 error @ (WriteError::TimedOut { .. } | WriteError::Log(LogError::Gone { .. })),
             )) => plain(StepProblem::Unread(error.to_string())),
             Abort::Panic
+            | Abort::Boot { .. }
             | Abort::Start(_)
             | Abort::Guest(_)
             | Abort::DispatchLog(_)

@@ -18,8 +18,8 @@ use crate::artefacts::TrialDir;
 use crate::captured::captured;
 use crate::case::{Action, Capture, Case, Step};
 use crate::prepare::PreparedGuest;
-use vm::Session;
 use vm::qemu::{GuestControl, Machine};
+use vm::{Session, SessionError};
 
 pub use abort::{Abort, DispatchLogError, HarnessError};
 pub use decode::HostOutput;
@@ -60,7 +60,11 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
             let control = session.take_control();
             let mut trial =
                 RunningTrial { session, control, case, prepared, dir, copies: decode::Copies::default() };
-            match trial.steps(&mut transcript.steps)? {
+            let abort = match trial.check_boot() {
+                Ok(()) => trial.steps(&mut transcript.steps)?,
+                Err(abort) => Some(abort),
+            };
+            match abort {
                 Some(abort) => {
                     transcript.abort = Some(abort);
                     trial.session.into_machine()
@@ -78,6 +82,10 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
         }
     };
     conclude(&mut machine, &mut transcript);
+    let messages = &prepared.guest.known_messages;
+    let seen = machine.known_messages();
+    transcript.known_messages =
+        seen.iter().filter_map(|at| Some(messages.get(*at)?.pattern.clone())).collect();
     Ok(transcript)
 }
 
@@ -85,6 +93,7 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
 fn conclude(machine: &mut Machine, transcript: &mut Transcript) {
     let mut lost = machine.finish().err().map(HarnessError::Console);
     transcript.splats = machine.splats();
+    transcript.lost_messages = machine.lost_messages();
     for (text, output) in
         [(machine.console(), &mut transcript.console), (machine.stderr(), &mut transcript.stderr)]
     {
@@ -139,6 +148,21 @@ struct RunningTrial<'t> {
 }
 
 impl RunningTrial<'_> {
+    /// Whether the guest is fit for a step. One that could not measure its clocks is not, and says nothing of the kernel.
+    fn check_boot(&self) -> Result<(), Abort> {
+        let machine = self.session.machine();
+        machine.wait_for_boot_messages().map_err(SessionError::Stopped)?;
+        let splats = machine.splats();
+        let errors = &self.prepared.guest.boot_errors;
+        let unfit = splats.iter().find_map(|splat| Some((splat, splat.known_as(errors)?)));
+        match unfit {
+            Some((splat, error)) => {
+                Err(Abort::Boot { line: splat.line.clone(), reason: error.reason.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Do all steps; returns what kept them from their end.
     fn steps(&mut self, done: &mut Vec<StepRecord>) -> io::Result<Option<Abort>> {
         for (at, step) in self.case.steps.iter().enumerate() {
@@ -149,6 +173,7 @@ impl RunningTrial<'_> {
             keep(at, &record.output, self.dir)?;
             if let Err(error) = end {
                 // It was answered, if not as its case says.
+                record.requests = self.session.take_requests();
                 done.push(record);
                 return Ok(Some(Abort::Step(error)));
             }
@@ -159,6 +184,7 @@ impl RunningTrial<'_> {
                     Err(abort) => return Ok(Some(abort)),
                 }
             }
+            record.requests = self.session.take_requests();
             done.push(record);
         }
         Ok(None)
@@ -186,8 +212,8 @@ impl RunningTrial<'_> {
             _ => (self.session.request(&request)?, None),
         };
         let end = check_end(step, &answer);
-        let held_open = answer.held_open;
-        Ok((StepRecord { written, inspected, held_open, ..StepRecord::new(answer.into()) }, end))
+        let (held_open, kernel) = (answer.held_open, Some(answer.kernel));
+        Ok((StepRecord { written, inspected, held_open, kernel, ..StepRecord::new(answer.into()) }, end))
     }
 
     fn decode(&mut self, arguments: &[String], data: &str) -> Result<HostOutput, Abort> {

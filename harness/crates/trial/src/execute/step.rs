@@ -45,6 +45,8 @@ pub(super) fn check_end(step: &Step, answer: &Answer) -> Result<(), StepError> {
 mod tests {
     use std::time::Duration;
 
+    use vm::KernelState;
+
     use super::*;
     use crate::case::Stderr;
 
@@ -63,6 +65,7 @@ mod tests {
             stderr: b"one\ntwo\x07\n".to_vec(),
             elapsed: Duration::ZERO,
             held_open: false,
+            kernel: KernelState::default(),
         };
         check_end(&step, &answer).map_err(|error| error.to_string())
     }

@@ -7,7 +7,7 @@ use super::decode::HostOutput;
 use super::inspect::Inspected;
 use dtl::Written;
 use vm::process::last_lines;
-use vm::{Answer, Splat};
+use vm::{Answer, KernelState, Splat};
 
 /// What happened in a trial.
 #[derive(Debug, Default)]
@@ -23,6 +23,10 @@ pub struct Transcript {
     pub abort: Option<Abort>,
     /// The kernel's splats, in order.
     pub splats: Vec<Splat>,
+    /// How many messages the kernel says that the console does not have.
+    pub lost_messages: u64,
+    /// The patterns of the guest's known messages that came.
+    pub known_messages: Vec<String>,
     /// The console, at most its last MiB.
     pub console: String,
     /// What QEMU printed on its standard error.
@@ -47,6 +51,10 @@ impl Transcript {
 pub struct StepRecord {
     /// What it printed.
     pub output: StepOutput,
+    /// The nonces of its requests to the agent, in order.
+    pub requests: Vec<u64>,
+    /// The kernel's state after it; `None` for one that does nothing in the guest.
+    pub kernel: Option<KernelState>,
     /// What was written to the dispatch trace log while its command ran.
     pub written: Option<Written>,
     /// What perf printed on the host of the same data.
@@ -75,6 +83,14 @@ impl From<Answer> for StepOutput {
 impl StepRecord {
     /// A step that printed this, and of which nothing more is known.
     pub(crate) fn new(output: StepOutput) -> StepRecord {
-        StepRecord { output, written: None, host: None, inspected: None, held_open: false }
+        StepRecord {
+            output,
+            requests: Vec::new(),
+            kernel: None,
+            written: None,
+            host: None,
+            inspected: None,
+            held_open: false,
+        }
     }
 }

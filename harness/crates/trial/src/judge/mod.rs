@@ -8,21 +8,26 @@
 mod captures;
 mod outcome;
 mod splats;
+mod taint;
 #[cfg(test)]
 mod tests;
 
 use golden::Facts;
-use vm::Splat;
+use vm::qemu::{CONSOLE_LEVEL, MESSAGE_LEVEL};
+use vm::{KernelState, Splat};
 
 use crate::artefacts::TrialDir;
-use crate::case::{Case, ExpectedSplat, Stderr};
+use crate::case::{Case, ExpectedSplat, Stderr, Step};
 use crate::execute::{Abort, StepError, StepProblem, Transcript, excerpt};
 use captures::judge_captures;
 pub use outcome::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
     TrialError,
 };
+pub(crate) use splats::step_of;
 use splats::{SortedSplats, sort};
+pub use taint::Taint;
+use taint::{unexplained, words};
 
 /// How many of the console's last lines an error shows.
 const ERROR_TAIL: usize = 50;
@@ -34,7 +39,7 @@ pub fn judge(case: &Case, facts: &Facts, transcript: &Transcript, dir: &TrialDir
     }
     let expected: Vec<&ExpectedSplat> =
         case.expected_splats.iter().filter(|expected| expected.applies(facts)).collect();
-    let splats = sort(&expected, &transcript.splats, last_step(case, transcript));
+    let splats = sort(&expected, &transcript.splats, &transcript.steps, last_step(case, transcript));
     let of_kernel = match kernel_failures(case, transcript, &splats, dir) {
         Ok(failures) => failures,
         Err(what) => return Outcome::Error(Box::new(error(case, transcript, dir, what))),
@@ -71,12 +76,17 @@ fn kernel_failures(
         Some(Failure::Kernel {
             splat: (*splat).clone(),
             others: found.len() - 1,
-            step: transcript.abort.as_ref().and_then(|_| stopped_at(case, transcript)),
+            step: step_of(splat, &transcript.steps)
+                .and_then(|step| case.steps.get(step))
+                .map(|step| StepPlace::of(case, step)),
             console: dir.console(),
         })
     };
     let unexpected = failure(&splats.unexpected);
-    let Some(abort) = &transcript.abort else { return Ok(unexpected.into_iter().collect()) };
+    let Some(abort) = &transcript.abort else {
+        let of_state = || judge_state(case, transcript, splats, dir).map(Vec::from_iter);
+        return unexpected.map_or_else(of_state, |splat| Ok(vec![splat]));
+    };
     if transcript.boot_time.is_none() {
         // Before the greeting no kernel is known to be the one that was built.
         let fatal = transcript.splats.iter().find(|splat| splat.fatal);
@@ -88,14 +98,24 @@ fn kernel_failures(
             _ => abort.to_string(),
         });
     }
+    if matches!(abort, Abort::Boot { .. }) {
+        // Its splat is the host's doing.
+        return Err(abort.to_string());
+    }
     let step = abort.of_kernel().map(|error| {
         Failure::Step(Box::new(StepFailure::new(stopped_at(case, transcript), error, transcript, dir)))
     });
     match (abort, unexpected, step) {
         (_, Some(splat), step) => Ok([Some(splat), step].into_iter().flatten().collect()),
-        (Abort::Panic, None, _) if splats.died_as_expected => Ok(Vec::new()),
+        (Abort::Panic, None, _) if splats.died_as_expected => {
+            judge_state(case, transcript, splats, dir).map(Vec::from_iter)
+        }
         (Abort::Panic, None, _) => Err("the kernel panicked, and its console has no line of it".to_owned()),
-        (_, None, Some(step)) => Ok(vec![step]),
+        (_, None, Some(step)) => {
+            // It failed whatever the console did not show.
+            let of_state = judge_state(case, transcript, splats, dir).unwrap_or_default();
+            Ok([Some(step), of_state].into_iter().flatten().collect())
+        }
         // A guest that is lost after a splat is the kernel's failure, whatever the harness saw of it.
         (abort, None, None) => {
             let all: Vec<&Splat> = transcript.splats.iter().collect();
@@ -123,6 +143,46 @@ fn unclean_steps<'t>(
             .then(|| failure(step, StepProblem::HeldOpen, String::new()));
         noisy.into_iter().chain(held_open)
     })
+}
+
+/// The failure that the kernel's state after a step shows although the console shows none.
+///
+/// # Errors
+/// When messages may have been kept from the console: nothing shows then that there was no splat.
+fn judge_state(
+    case: &Case,
+    transcript: &Transcript,
+    splats: &SortedSplats<'_>,
+    dir: &TrialDir,
+) -> Result<Option<Failure>, String> {
+    if transcript.lost_messages > 0 {
+        return Err(format!(
+            "the kernel's log overflowed: {} messages are missing on the console",
+            transcript.lost_messages
+        ));
+    }
+    let states = case.steps.iter().zip(transcript.steps.iter().map(|step| step.kernel));
+    let states: Vec<(&Step, KernelState)> = states.filter_map(|(step, state)| Some((step, state?))).collect();
+    let taints = |state: &KernelState| unexplained(state.tainted, &splats.kinds());
+    let silenced =
+        |state: &KernelState| (state.console_level, state.message_level) != (CONSOLE_LEVEL, MESSAGE_LEVEL);
+    if let Some((step, state)) = states.iter().find(|(_, state)| silenced(state)) {
+        let KernelState { console_level, message_level, .. } = state;
+        let tainted = match states.last().map(|(_, state)| taints(state)).as_deref() {
+            None | Some([]) => String::new(),
+            Some(taints) => format!("; the kernel is tainted: {}", words(taints)),
+        };
+        return Err(format!(
+            "the levels in /proc/sys/kernel/printk are {console_level} {message_level} after the step at {}:{}, \
+             expected {CONSOLE_LEVEL} {MESSAGE_LEVEL}: the console may not have shown every splat{tainted}",
+            case.file, step.line
+        ));
+    }
+    Ok(states.iter().find(|(_, state)| !taints(state).is_empty()).map(|(step, state)| Failure::Tainted {
+        taints: taints(state),
+        step: StepPlace::of(case, step),
+        console: dir.console(),
+    }))
 }
 
 /// The last step that was begun, as an index of the case's steps; `None` when none was.

@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 
+use super::taint::{Taint, words};
 use crate::artefacts::TrialDir;
 use crate::case::{Case, ExpectedSplat, Step};
 use crate::execute::{HostOutput, StepError, Transcript};
@@ -92,6 +93,15 @@ pub enum Failure {
     Module(Box<ModuleFailure>),
     /// The kernel refused a step, never ended it, or did something else to it that the case does not say.
     Step(Box<StepFailure>),
+    /// The kernel is tainted by something that its console does not show.
+    Tainted {
+        /// The causes.
+        taints: Vec<Taint>,
+        /// The step after which it was.
+        step: StepPlace,
+        /// The whole console.
+        console: Utf8PathBuf,
+    },
     /// The kernel printed a splat.
     Kernel {
         /// The panic, or the first splat.
@@ -129,6 +139,7 @@ impl Failure {
                 let step = step.as_ref().map_or("the guest's end", |step| step.summary.as_str());
                 Some(format!("`{step}` was {}: {}", error.problem.word(), error.problem))
             }
+            Failure::Tainted { taints, .. } => Some(format!("the kernel is tainted: {}", words(taints))),
             Failure::Kernel { splat, .. } => Some(format!("the kernel printed a splat: {}", splat.line)),
         }
     }

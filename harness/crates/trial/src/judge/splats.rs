@@ -3,9 +3,10 @@
 //! An expected splat is one of that kind, in that function, in that step. Every other one is the kernel's failure,
 //! whatever is expected besides.
 
-use vm::Splat;
+use vm::{Splat, SplatKind};
 
 use crate::case::ExpectedSplat;
+use crate::execute::StepRecord;
 
 /// The splats of a trial, beside those that its case expects.
 #[derive(Debug, Default)]
@@ -20,16 +21,46 @@ pub(super) struct SortedSplats<'t> {
     pub(super) died_as_expected: bool,
 }
 
-/// Sort the splats of a trial. `last_step` is the last step that was begun, as an index of the case's steps; `None` when
-/// none was.
+impl SortedSplats<'_> {
+    /// The kinds of the expected splats that came.
+    pub(super) fn kinds(&self) -> Vec<SplatKind> {
+        self.seen.iter().map(|expected| expected.kind).collect()
+    }
+}
+
+/// The step in which a splat came, as an index of the case's steps; their number for one that came after the last one;
+/// `None` for one of the boot. `steps` are those that were answered.
+///
+/// The console shows the end of each request to the agent, in order with the kernel's messages.
+pub(crate) fn step_of(splat: &Splat, steps: &[StepRecord]) -> Option<usize> {
+    // A step that looks at a module does nothing in the guest.
+    let first_from = |first: usize| {
+        let more = steps.iter().enumerate().skip(first);
+        more.filter(|(_, step)| !step.requests.is_empty()).map(|(at, _)| at).next().unwrap_or(steps.len())
+    };
+    match splat.after? {
+        // The agent's greeting.
+        0 => Some(first_from(0)),
+        ended => {
+            let step = steps.iter().position(|step| step.requests.contains(&ended))?;
+            let has_ended = steps[step].requests.last() == Some(&ended);
+            Some(if has_ended { first_from(step + 1) } else { step })
+        }
+    }
+}
+
+/// Sort the splats of a trial. `steps` are those that were answered; `last_step` is the last step that was begun, as an
+/// index of the case's steps; `None` when none was.
 pub(super) fn sort<'t>(
     expected: &[&'t ExpectedSplat],
     splats: &'t [Splat],
+    steps: &[StepRecord],
     last_step: Option<usize>,
 ) -> SortedSplats<'t> {
     let mut sorted = SortedSplats::default();
     for splat in splats {
-        match expected.iter().find(|expected| is(expected, splat, last_step)) {
+        let step = step_of(splat, steps);
+        match expected.iter().find(|expected| is(expected, splat, step, last_step)) {
             Some(known) => {
                 sorted.died_as_expected |= splat.fatal;
                 if !sorted.seen.iter().any(|seen| std::ptr::eq(*seen, *known)) {
@@ -48,12 +79,13 @@ pub(super) fn sort<'t>(
     sorted
 }
 
-/// Whether a splat is the expected one. The step of the kernel's end is known: it is the last one.
-fn is(expected: &ExpectedSplat, splat: &Splat, last_step: Option<usize>) -> bool {
-    let in_step = match expected.step {
-        Some(step) if splat.fatal => last_step == Some(step),
-        Some(step) => last_step.is_some_and(|last| step <= last),
-        None => last_step.is_some(),
+/// Whether a splat that came in this step is the expected one. One without a step is that of the last step that ran, or
+/// of what the kernel did after it.
+fn is(expected: &ExpectedSplat, splat: &Splat, step: Option<usize>, last_step: Option<usize>) -> bool {
+    let in_step = match (expected.step, step, last_step) {
+        (Some(expected), Some(step), _) => expected == step,
+        (None, Some(step), Some(last)) => step >= last,
+        _ => false,
     };
     let in_function = expected.symbol.as_ref().is_none_or(|symbol| splat.function.as_ref() == Some(symbol));
     splat.kind == expected.kind && in_function && in_step

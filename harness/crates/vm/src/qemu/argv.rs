@@ -60,14 +60,24 @@ fn with_options(base: &str, quirks: &[Quirk]) -> String {
         .fold(base.to_owned(), |text, option| format!("{text},{option}"))
 }
 
-/// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and
-/// worse, so that a splat is seen; in a shell, everything.
+/// The console's level: it carries messages below it, so warnings (4) and what is more severe.
+pub const CONSOLE_LEVEL: u32 = 5;
+
+/// The level of messages that name none: `CONFIG_MESSAGE_LOGLEVEL_DEFAULT` (lib/Kconfig.debug).
+pub const MESSAGE_LEVEL: u32 = 4;
+
+/// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and worse, each line
+/// with its level (`<4>`; `console_msg_format_setup`, kernel/printk/printk.c:2611), so that a splat is seen; in a shell,
+/// everything without levels.
 fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
     let mut words =
         vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
     match mode {
         Mode::Shell => words.push("goldtrace.mode=shell".to_owned()),
-        Mode::Agent | Mode::Stopped => words.push("loglevel=5".to_owned()),
+        Mode::Agent | Mode::Stopped => {
+            words.push(format!("loglevel={CONSOLE_LEVEL}"));
+            words.push("console_msg_format=syslog".to_owned());
+        }
     }
     for quirk in guest.kernel.arguments.iter().chain(&accel.spec(guest).kernel_arguments) {
         words.extend(quirk.set.iter().cloned());
@@ -141,7 +151,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=hvc0 panic=-1 oops=panic loglevel=5 mitigations=off"#]],
+                -append console=hvc0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog mitigations=off"#]],
         );
     }
 
@@ -171,7 +181,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
         );
     }
 
@@ -200,7 +210,7 @@ mod tests {
             -device virtserialport,chardev=agent,name=goldtrace.agent
             -kernel /proc/self/fd/6
             -initrd /proc/self/fd/7
-            -append console=ttyS0 panic=-1 oops=panic loglevel=5 retain_initrd"#]],
+            -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd"#]],
         );
     }
 

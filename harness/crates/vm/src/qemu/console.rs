@@ -2,14 +2,16 @@
 //!
 //! Every byte is searched before it is written to the file, so a full disk hides no splat.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::event::MachineEvent;
 use super::log::{LogFile, MachineLogError};
-use crate::{Splat, SplatScanner};
+use crate::{KnownMessages, Splat, SplatScanner};
 
 /// How the machine's console is connected.
 #[derive(Debug)]
@@ -29,22 +31,54 @@ pub enum Console {
 #[derive(Debug, Clone)]
 pub(super) struct ConsoleLog {
     log: LogFile,
-    scanner: Arc<Mutex<SplatScanner>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// More has been searched, or the console has ended.
+    grew: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    scanner: SplatScanner,
+    closed: bool,
 }
 
 impl ConsoleLog {
-    pub(super) fn new(log: LogFile) -> ConsoleLog {
-        ConsoleLog { log, scanner: Arc::default() }
+    pub(super) fn new(log: LogFile, known: KnownMessages) -> ConsoleLog {
+        let state = State { scanner: SplatScanner::new(known), closed: false };
+        ConsoleLog { log, shared: Arc::new(Shared { state: Mutex::new(state), grew: Condvar::new() }) }
+    }
+
+    /// Wait until the console shows the end of some request, 0 being the agent's greeting. `false` when it does not
+    /// within `timeout`, or has ended.
+    pub(super) fn wait_for_mark(&self, timeout: Duration) -> bool {
+        let waits = |state: &mut State| state.scanner.mark().is_none() && !state.closed;
+        let waited = self.shared.grew.wait_timeout_while(self.state(), timeout, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0.scanner.mark().is_some()
+    }
+
+    /// The known messages that have come, by their number in the guest's list.
+    pub(super) fn known_seen(&self) -> BTreeSet<usize> {
+        self.state().scanner.seen().clone()
+    }
+
+    /// How many messages the kernel says that the console does not have.
+    pub(super) fn lost(&self) -> u64 {
+        self.state().scanner.lost()
     }
 
     /// The splats so far.
     pub(super) fn splats(&self) -> Vec<Splat> {
-        self.scanner().splats().cloned().collect()
+        self.state().scanner.splats().cloned().collect()
     }
 
     /// The line of the first report on which the kernel panicked.
     pub(super) fn panic(&self) -> Option<String> {
-        self.scanner().splats().find(|splat| splat.fatal).map(|splat| splat.line.clone())
+        self.state().scanner.splats().find(|splat| splat.fatal).map(|splat| splat.line.clone())
     }
 
     /// The console so far; at most its last MiB.
@@ -66,26 +100,29 @@ impl ConsoleLog {
     pub(super) fn watch(&self, from: impl Read, on_flood: impl FnOnce(), events: &SyncSender<MachineEvent>) {
         self.log.keep(from, |bytes| self.search(|scanner| scanner.feed(bytes), events), on_flood);
         self.search(SplatScanner::finish, events);
+        self.state().closed = true;
+        self.shared.grew.notify_all();
         let _ = events.send(MachineEvent::ConsoleClosed);
     }
 
     fn search(&self, search: impl FnOnce(&mut SplatScanner), events: &SyncSender<MachineEvent>) {
         let found = {
-            let scanner = &mut self.scanner();
+            let scanner = &mut self.state().scanner;
             let fingerprint =
                 |scanner: &SplatScanner| scanner.splats().map(|splat| 1 + u32::from(splat.fatal)).sum();
             let before: u32 = fingerprint(scanner);
             search(scanner);
             fingerprint(scanner) != before
         };
+        self.shared.grew.notify_all();
         if found {
             // Where no event fits, one is on its way to the receiver, which then looks at the splats.
             let _ = events.try_send(MachineEvent::Splat);
         }
     }
 
-    fn scanner(&self) -> MutexGuard<'_, SplatScanner> {
-        self.scanner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,17 +133,18 @@ mod tests {
     use super::*;
     use crate::qemu::log::MachineLogs;
 
-    const TEXT: &[u8] = b"all is well\nWARNING: kernel/x.c:1 at f+0x1/0x2\n";
+    const TEXT: &[u8] = b"all is well\n<4>[    1.000000] WARNING: kernel/x.c:1 at f+0x1/0x2\n";
 
     fn unnamed() -> ConsoleLog {
-        ConsoleLog::new(MachineLogs::unnamed().expect("files").console)
+        ConsoleLog::new(MachineLogs::unnamed().expect("files").console, KnownMessages::default())
     }
 
     #[test]
     fn splats_are_found_in_what_is_not_kept() {
         let (events, received) = sync_channel(8);
         let full = File::options().read(true).write(true).open("/dev/full").expect("there");
-        let console = ConsoleLog::new(LogFile::new("it", "console.log".into(), full));
+        let console =
+            ConsoleLog::new(LogFile::new("it", "console.log".into(), full), KnownMessages::default());
         console.watch(TEXT, || (), &events);
         assert_eq!(console.splats().len(), 1);
         assert!(matches!(console.error(), Some(MachineLogError::Write(..))));
@@ -132,5 +170,21 @@ mod tests {
             "{events:?}"
         );
         watcher.join().expect("no panic");
+    }
+
+    #[test]
+    fn mark_is_waited_for_until_it_comes_or_the_console_ends() {
+        let (events, _received) = sync_channel(8);
+        let marked = unnamed();
+        assert!(!marked.wait_for_mark(Duration::from_millis(1)));
+        let mark = b"<12>[    1.000000] goldtrace: end of request 0000000000000000\n";
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| marked.wait_for_mark(Duration::from_secs(60)));
+            marked.watch(&mark[..], || (), &events);
+            assert!(waiting.join().expect("no panic"));
+        });
+        let unmarked = unnamed();
+        unmarked.watch(TEXT, || (), &events);
+        assert!(!unmarked.wait_for_mark(Duration::from_secs(60)));
     }
 }

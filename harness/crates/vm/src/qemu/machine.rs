@@ -1,5 +1,6 @@
 //! A running QEMU: its events, in one queue, and its end.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use crate::{Frame, Splat};
 
 /// How many events wait to be taken. A frame has at most 1 MiB; while none is taken, the agent waits.
 pub(super) const EVENTS_MAX: usize = 16;
+
+/// How long a line may take from the kernel's log through the console.
+const MARK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what QEMU left in its pipes may take to arrive after its end.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -63,6 +67,29 @@ impl Machine {
     /// The kernel's splats so far.
     pub fn splats(&self) -> Vec<Splat> {
         self.console.splats()
+    }
+
+    /// The known messages that have come, by their number in the guest's list.
+    pub fn known_messages(&self) -> BTreeSet<usize> {
+        self.console.known_seen()
+    }
+
+    /// How many messages the kernel says that the console does not have.
+    pub fn lost_messages(&self) -> u64 {
+        self.console.lost()
+    }
+
+    /// Wait until the console shows all that the kernel printed before the agent's greeting.
+    ///
+    /// # Errors
+    /// When the agent's mark in the kernel's log does not come.
+    pub fn wait_for_boot_messages(&self) -> Result<(), StopReason> {
+        if self.console.wait_for_mark(MARK_TIMEOUT) {
+            return Ok(());
+        }
+        interrupt::check().map_err(|_| StopReason::Interrupted)?;
+        let what = "the console to show the agent's mark in the kernel's log".to_owned();
+        Err(StopReason::TimedOut { what, timeout: MARK_TIMEOUT })
     }
 
     /// The console so far; at most its last MiB.

@@ -21,6 +21,7 @@ mod start;
 mod stop;
 
 pub use accel::{Accel, AccelChoice, WantedAccel};
+pub use argv::{CONSOLE_LEVEL, MESSAGE_LEVEL};
 pub use boot::{Boot, Mode};
 pub use console::Console;
 pub use control::GuestControl;

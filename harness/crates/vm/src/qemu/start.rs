@@ -20,6 +20,7 @@ use super::event::MachineEvent;
 use super::log::{LogFile, MachineLogs};
 use super::machine::{EVENTS_MAX, ExitState, Machine};
 use super::port::AgentPort;
+use crate::KnownMessages;
 use crate::process::{ProcessGroup, Streams, pipe, shell_line};
 
 /// QEMU could not be started.
@@ -47,6 +48,9 @@ impl Machine {
         let command = shown(&words, boot);
         let fail = |error| StartError { error, command: command.clone() };
 
+        let known = KnownMessages::new(&boot.guest.known_messages);
+        let known =
+            known.map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidInput, error.to_string())))?;
         find_program(boot.guest).map_err(fail)?;
         let descriptors = Descriptors::open(boot, host).map_err(fail)?;
         let port = AgentPort::new(descriptors.agent).map_err(fail)?;
@@ -61,7 +65,7 @@ impl Machine {
 
         let (sender, events) = sync_channel(EVENTS_MAX);
         let MachineLogs { console, stderr } = logs;
-        let console = ConsoleLog::new(console);
+        let console = ConsoleLog::new(console, known);
         let seen = ExitState { console_closed: pipes.console.is_none(), ..ExitState::default() };
         let mut threads =
             vec![watch_exit(&group, &sender), watch_stderr(&stderr, pipes.stderr, &group, &sender)];

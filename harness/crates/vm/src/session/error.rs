@@ -60,7 +60,7 @@ pub enum ProtocolError {
     #[error("the agent sent more than the {0} bytes of output that it may send")]
     TooMuchOutput(usize),
     /// The frame that ends an answer has another size.
-    #[error("the frame that ends an answer has {0} bytes, expected 40")]
+    #[error("the frame that ends an answer has {0} bytes, expected 56")]
     DoneSize(usize),
     /// The frame that ends an answer gives an unknown reason.
     #[error("the frame that ends an answer is of the unknown kind {0}")]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub use error::{ProtocolError, SessionError};
 pub use pending::Pending;
 pub use port::Port;
-pub use request::{Answer, Request, StepEnd, Work};
+pub use request::{Answer, KernelState, Request, StepEnd, Work};
 
 use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
 use crate::qemu::{GuestControl, Machine, StopReason};
@@ -45,6 +45,8 @@ pub struct Session<P = Machine> {
     ready: Ready,
     /// From the start of QEMU to the agent's greeting.
     boot_time: Duration,
+    /// The nonces of the requests that were sent, in order, until somebody takes them.
+    requests: Vec<u64>,
 }
 
 impl<P: Port> Session<P> {
@@ -67,7 +69,7 @@ impl<P: Port> Session<P> {
         };
         let boot_time = machine.started().elapsed();
         match greeting(&frame, release, cpus) {
-            Ok(ready) => Ok(Session { machine, ready, boot_time }),
+            Ok(ready) => Ok(Session { machine, ready, boot_time, requests: Vec::new() }),
             Err(error) => Err(Box::new(OpenError { machine, error: error.into() })),
         }
     }
@@ -85,6 +87,11 @@ impl<P: Port> Session<P> {
     /// The machine.
     pub fn machine(&self) -> &P {
         &self.machine
+    }
+
+    /// The nonces of the requests that were sent since this was called last, in order. The console shows the end of each.
+    pub fn take_requests(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.requests)
     }
 
     /// Send a request and wait for its answer.
@@ -112,6 +119,7 @@ impl<P: Port> Session<P> {
             Work::Read(_) => FrameKind::Read,
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
+        self.requests.push(nonce);
         Ok(Pending::new(nonce, request.awaited(), request.timeout, request.output_limit))
     }
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::error::ProtocolError;
-use super::request::{Answer, StepEnd};
+use super::request::{Answer, KernelState, StepEnd};
 use crate::{Frame, FrameKind};
 
 /// An answer that is on its way.
@@ -30,6 +30,7 @@ impl Pending {
             stderr: Vec::new(),
             elapsed: Duration::ZERO,
             held_open: false,
+            kernel: KernelState::default(),
         };
         let (deadline, output_limit) = (Instant::now() + timeout, output_limit as usize);
         Pending { nonce, awaited, timeout, deadline, killed: false, output_limit, ended: false, answer }
@@ -67,7 +68,7 @@ impl Pending {
 }
 
 fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
-    let payload: &[u8; 40] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
+    let payload: &[u8; 56] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
     let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().expect("eight bytes"));
     let value = word(4);
@@ -81,6 +82,7 @@ fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
     };
     answer.elapsed = Duration::from_micros(long(24));
     answer.held_open = [word(32), word(36)] != [0, 0];
+    answer.kernel = KernelState { tainted: long(40), console_level: word(48), message_level: word(52) };
     let received = (answer.stdout.len() as u64, answer.stderr.len() as u64);
     let sent = (long(8), long(16));
     if received == sent { Ok(()) } else { Err(ProtocolError::Counts { sent, received }) }

@@ -100,6 +100,19 @@ pub struct Answer {
     /// A process that lives on still holds its standard output or its standard error open. What that writes belongs
     /// to no request.
     pub held_open: bool,
+    /// The kernel's state after it.
+    pub kernel: KernelState,
+}
+
+/// What the kernel says of itself, whatever its console shows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KernelState {
+    /// Its taint, a bit for each cause (Documentation/admin-guide/tainted-kernels.rst).
+    pub tainted: u64,
+    /// The console shows messages below this level (`console_printk`, kernel/printk/printk.c:65).
+    pub console_level: u32,
+    /// The level of messages that name none.
+    pub message_level: u32,
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ fn done(nonce: u64, kind: u32, value: u32, stdout: u64, stderr: u64) -> Frame {
         &stderr.to_le_bytes(),
         &us.to_le_bytes(),
         &[0; 8],
+        &0x1200_u64.to_le_bytes(),
+        &5_u32.to_le_bytes(),
+        &4_u32.to_le_bytes(),
     ];
     frame(FrameKind::Done, nonce, payload.concat())
 }
@@ -113,6 +116,8 @@ fn answer_is_what_the_frames_carry() {
     assert_eq!(answer.end, StepEnd::Exited(3));
     assert_eq!((answer.stdout.as_slice(), answer.stderr.as_slice()), (&b"abc"[..], &b"e"[..]));
     assert_eq!(answer.elapsed, Duration::from_micros(1500));
+    assert_eq!(answer.kernel, KernelState { tainted: 0x1200, console_level: 5, message_level: 4 });
+    assert_eq!(session.take_requests().len(), 1);
     // The next one has a nonce of its own.
     session.request(&request()).expect("another answer");
 }
@@ -210,8 +215,8 @@ fn other_frames_inside_an_answer_are_refused() {
 
 #[test]
 fn malformed_end_of_an_answer_is_refused() {
-    let short = |n| vec![frame(FrameKind::Done, n, vec![0; 39])];
-    assert_eq!(error(short), "the frame that ends an answer has 39 bytes, expected 40");
+    let short = |n| vec![frame(FrameKind::Done, n, vec![0; 55])];
+    assert_eq!(error(short), "the frame that ends an answer has 55 bytes, expected 56");
     assert_eq!(
         error(|n| vec![done(n, 9, 0, 0, 0)]),
         "the frame that ends an answer is of the unknown kind 9"

@@ -1,21 +1,23 @@
-//! The lines of one report: which belong to it, and the function that they name.
+//! The lines of one report: which belong to it, and the functions that they name.
+//!
+//! A line that belongs to no open report is a report of its own, so what this module takes into a report must not be
+//! one: it takes lines by their form, and text only where a report of that kind has text.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::form::{self, Form};
+use super::line::Line;
 use super::phrase::Found;
-use super::{Splat, SplatKind};
+use super::{FRAMES_MAX, Splat, SplatKind};
 
 /// Lines kept of one report. The longest that a guest of ours has printed has 90.
 const LINES_MAX: usize = 250;
 /// Bytes kept of one line.
 const LINE_MAX: usize = 1024;
-
-/// What the last line of a block begins with (`print_oops_end_marker`, `vpanic` in kernel/panic.c).
-const END: &str = "---[ end ";
-/// The sanitizers put a rule before and after their reports.
-const RULE: &str = "==================================";
+/// The longest time between two lines of one report, in microseconds, where text may be anything.
+const GAP_MAX: u64 = 1_000_000;
 
 /// A function in a report's own line: the last `f+0x1/0x2` of a `WARNING:` line, the one that follows `in` in KASAN's.
 static IN_LINE: LazyLock<Regex> = LazyLock::new(|| valid(r"([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
@@ -26,24 +28,6 @@ static POSITION: LazyLock<Regex> =
     LazyLock::new(|| valid(r"^(?:RIP: 0010:|NIP \[[0-9a-f]+\] )([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
 /// The same where it was in no function.
 static NOWHERE: LazyLock<Regex> = LazyLock::new(|| valid(r"^(?:RIP: 0010:|NIP \[[0-9a-f]+\] )0x[0-9a-f]+$"));
-/// A line of a call trace, of x86 and of powerpc. What is marked with `?` or `(unreliable)` was found on the stack by
-/// chance.
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    valid(
-        r"^ *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?$",
-    )
-});
-/// Functions that print a report or lead to the printing: they are on top of its call trace.
-static REPORTING: LazyLock<Regex> = LazyLock::new(|| {
-    valid(concat!(
-        r"^(dump_stack|dump_stack_lvl|show_stack|v?panic|nmi_panic|__warn|warn_slowpath_fmt|report_bug|",
-        r"print_\w+|kasan_\w+|__asan_\w+|ubsan_\w+|__ubsan_\w+|__might_\w+|check_preemption_disabled|",
-        r"debug_smp_processor_id|warn_alloc\w*|__schedule_bug|__report_bad_irq|note_interrupt|lockdep_\w+|",
-        r"debug_check_no_\w+|check_noncircular|__lock_acquire|lock_acquire|mark_lock\w*|bad_page|dump_header|",
-        r"oom_kill_process|out_of_memory|free_page_is_bad|__free_pages_prepare|schedule|__schedule|",
-        r"_*(alloc|kmalloc|folio_alloc)_\w+)(\.\w+)*$",
-    ))
-});
 /// The panic that `oops=panic` makes of an oops (the architectures' `oops_end`).
 static PANIC_ON_OOPS: LazyLock<Regex> =
     LazyLock::new(|| valid(r"^Kernel panic - not syncing: (Fatal|Unrecoverable) exception"));
@@ -55,34 +39,52 @@ fn valid(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is valid")
 }
 
+/// How far a report has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Only the line that announces it has come: `[ cut here ]` or a rule.
+    Announced,
+    /// Its own line and its text.
+    Text,
+    /// Registers and call traces.
+    Trace,
+    /// Its end marker has come. What follows may still be the panic that it leads to.
+    Ended,
+}
+
 /// A report whose lines may go on to come.
 #[derive(Debug)]
 pub(super) struct Block {
     splat: Splat,
-    /// Only the line that announces it has come.
-    announced: bool,
+    stage: Stage,
     /// The function is known from the report's own line or from the processor's position.
     settled: bool,
-    /// Its end marker has come. What follows may still be the panic that it leads to.
-    ended: bool,
+    /// Its first call trace has begun.
+    traced: bool,
+    /// When its last line was logged.
+    time: Option<u64>,
 }
 
 impl Block {
-    /// The report that begins with a line.
-    pub(super) fn new(found: Found, line: String) -> Block {
+    /// The report that begins with a line. `after` is the request whose end the console has last shown.
+    pub(super) fn new(found: Found, line: &Line<'_>, after: Option<u64>) -> Block {
         let mut block = Block {
             splat: Splat {
                 kind: found.kind,
+                level: line.level,
                 line: String::new(),
                 function: None,
+                frames: Vec::new(),
                 fatal: found.kind == SplatKind::Panic,
+                after,
                 block: Vec::new(),
             },
-            announced: found.announces,
+            stage: if found.announces { Stage::Announced } else { Stage::Text },
             settled: false,
-            ended: false,
+            traced: false,
+            time: line.time,
         };
-        block.name(found.kind, &line);
+        block.name(found.kind, &line.text);
         block.keep(line);
         block
     }
@@ -98,31 +100,91 @@ impl Block {
     }
 
     /// Take a line that has a phrase. `false` when it begins another report.
-    pub(super) fn take_phrase(&mut self, found: Found, line: &str) -> bool {
-        if line.starts_with(END) {
-            self.ended = true;
-        } else if self.announced && !found.announces && !self.ended && found.kind != SplatKind::Panic {
-            self.announced = false;
-            self.name(found.kind, line);
-        } else if found.kind == SplatKind::Panic && self.leads_to(line) {
-            self.splat.fatal = true;
-        } else if self.ended || !self.continues_with(found.kind) {
-            return false;
+    pub(super) fn take_phrase(&mut self, found: Found, line: &Line<'_>) -> bool {
+        let text: &str = &line.text;
+        match form::of(text) {
+            Form::End => self.stage = Stage::Ended,
+            Form::Rule if self.splat.kind.has_end() && self.stage != Stage::Ended => {
+                self.stage = Stage::Ended
+            }
+            _ if found.announces && self.is_preface(line) && form::of(text) == Form::Rule => {
+                self.stage = Stage::Announced;
+            }
+            _ if self.stage == Stage::Announced && !found.announces && found.kind != SplatKind::Panic => {
+                self.stage = Stage::Text;
+                self.name(found.kind, text);
+            }
+            _ if found.kind == SplatKind::Panic && self.leads_to(text) => self.splat.fatal = true,
+            _ if !found.announces && self.is_preface_of(found.kind, line) => self.name(found.kind, text),
+            _ if !self.continues_with(found.kind, text) => return false,
+            _ => {}
         }
-        self.keep(line.to_owned());
+        self.keep(line);
         true
     }
 
-    /// Take a line without a phrase.
-    pub(super) fn take(&mut self, line: String) {
-        if self.ended {
-            return;
+    /// Take a line without a phrase. `false` when it does not belong to the report.
+    pub(super) fn take(&mut self, line: &Line<'_>) -> bool {
+        let text: &str = &line.text;
+        let form = form::of(text);
+        let kind = self.splat.kind;
+        let belongs = match (self.stage, form) {
+            // A kernel that panics prints nothing else.
+            _ if self.splat.fatal => true,
+            (Stage::Ended, _) => form::may_follow_end(kind, text),
+            (_, Form::Report { .. } | Form::End) => true,
+            (Stage::Announced, _) => self.is_near(line),
+            _ if self.is_same_record(line) => true,
+            _ if kind.has_end() => self.is_near(line),
+            (Stage::Text, _) => kind.has_text() && self.is_near(line),
+            (Stage::Trace, _) => form::may_follow_trace(kind, text),
+        };
+        if !belongs {
+            return false;
         }
-        if !self.settled {
-            self.look_for_function(&line);
+        match form {
+            Form::End => self.stage = Stage::Ended,
+            Form::Report { trace: true } if self.stage == Stage::Text => self.stage = Stage::Trace,
+            _ => {}
         }
-        self.ended = line.starts_with(END) || line.starts_with(RULE);
+        if self.stage != Stage::Ended {
+            self.look_for_functions(text);
+        }
         self.keep(line);
+        true
+    }
+
+    /// Take a line that is not severe, for people to read: it decides nothing.
+    pub(super) fn take_beside(&mut self, line: &Line<'_>) {
+        if self.stage != Stage::Ended && self.is_near(line) {
+            self.keep(line);
+        }
+    }
+
+    /// Whether the line is of the record of the line before: they have one time.
+    fn is_same_record(&self, line: &Line<'_>) -> bool {
+        line.time.is_some() && line.time == self.time && line.level == self.splat.level
+    }
+
+    fn is_near(&self, line: &Line<'_>) -> bool {
+        match (self.time, line.time) {
+            (Some(before), Some(now)) => now.saturating_sub(before) <= GAP_MAX,
+            _ => true,
+        }
+    }
+
+    /// Whether the lines so far may be what the kernel prints just before a report's own line, which no phrase names:
+    /// the text of a `WARN()` on x86 (`__warn_printf` after a `CUT_HERE` of a lower level, lib/bug.c:249), the cause
+    /// of an oops, the first line of SLUB's.
+    fn is_preface(&self, line: &Line<'_>) -> bool {
+        self.splat.kind == SplatKind::Message
+            && self.stage == Stage::Text
+            && self.splat.frames.is_empty()
+            && self.is_near(line)
+    }
+
+    fn is_preface_of(&self, kind: SplatKind, line: &Line<'_>) -> bool {
+        matches!(kind, SplatKind::Warning | SplatKind::Oops | SplatKind::Bug) && self.is_preface(line)
     }
 
     /// Whether a panic is what the kernel makes of this report.
@@ -135,13 +197,22 @@ impl Block {
     }
 
     /// Whether a line with the phrase of another kind goes on with this report: an oops has a line for its cause and
-    /// one that counts the oopses.
-    fn continues_with(&self, kind: SplatKind) -> bool {
+    /// one that counts the oopses; SLUB warns in its own report; the killer of processes says whom it killed.
+    fn continues_with(&self, kind: SplatKind, text: &str) -> bool {
+        if self.stage == Stage::Ended {
+            return form::may_follow_end(self.splat.kind, text);
+        }
         let has_counted = || self.splat.block.iter().any(|line| line.contains("Oops"));
         match self.splat.kind {
             SplatKind::Oops | SplatKind::Bug => {
                 (kind == SplatKind::Oops && !has_counted()) || (kind == SplatKind::Kasan && has_counted())
             }
+            SplatKind::Slab => kind == SplatKind::Warning && text.contains(" mm/slub.c:"),
+            SplatKind::OutOfMemory => {
+                kind == SplatKind::OutOfMemory
+                    && !self.splat.block.iter().any(|line| line.contains(": Killed "))
+            }
+            SplatKind::RcuStall => kind == SplatKind::RcuStall && !text.contains("detected"),
             _ => false,
         }
     }
@@ -157,24 +228,32 @@ impl Block {
 
     /// Where the processor was, or else the first function of the call trace. An oops that jumped to no function has
     /// none: its call trace begins with the caller.
-    fn look_for_function(&mut self, line: &str) {
-        let is_reporting = |found: &regex::Captures<'_>| REPORTING.is_match(&found[1]);
-        let found =
-            POSITION.captures(line).or_else(|| FRAME.captures(line).filter(|found| !is_reporting(found)));
-        if let Some(found) = found {
-            self.splat.function = Some(found[1].to_owned());
+    fn look_for_functions(&mut self, text: &str) {
+        if text == "Call Trace:" && !self.traced {
+            // What came before was where a lock was taken or an object allocated.
+            self.traced = true;
+            self.splat.frames.clear();
+        }
+        let frame = form::frame(text);
+        if let Some(function) = frame.filter(|_| self.splat.frames.len() < FRAMES_MAX) {
+            self.splat.frames.push(function.to_owned());
+        }
+        if self.settled {
+            return;
+        }
+        let position = POSITION.captures(text).and_then(|found| found.get(1)).map(|found| found.as_str());
+        if let Some(function) = position.or(frame) {
+            self.splat.function = Some(function.to_owned());
             self.settled = true;
-        } else if NOWHERE.is_match(line) {
+        } else if NOWHERE.is_match(text) {
             self.settled = true;
         }
     }
 
-    fn keep(&mut self, line: String) {
+    fn keep(&mut self, line: &Line<'_>) {
+        self.time = line.time.or(self.time);
         if self.splat.block.len() < LINES_MAX {
-            let end = cut(&line).len();
-            let mut line = line;
-            line.truncate(end);
-            self.splat.block.push(line);
+            self.splat.block.push(cut(&line.text).to_owned());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of reports, by the words that case files use.
+//! The kinds of splats, by the words that case files use.
 
 use std::fmt;
 
@@ -43,11 +43,21 @@ pub enum SplatKind {
     NetdeviceLeak,
     /// A process of the guest died of a memory access.
     Segfault,
+    /// SLUB found an object that something has written beyond, or freed twice.
+    Slab,
+    /// A list whose links do not fit together.
+    ListCorruption,
+    /// The ring buffer of tracing.
+    RingBuffer,
+    /// A tracer, trace events, their triggers and files, or a probe.
+    Tracer,
+    /// Any other message at warning level or above.
+    Message,
 }
 
 impl SplatKind {
     /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, SplatKind); 19] = [
+    pub const ALL: [(&'static str, SplatKind); 24] = [
         ("panic", SplatKind::Panic),
         ("oops", SplatKind::Oops),
         ("bug", SplatKind::Bug),
@@ -67,7 +77,38 @@ impl SplatKind {
         ("unhandled-irq", SplatKind::UnhandledIrq),
         ("netdevice-leak", SplatKind::NetdeviceLeak),
         ("segfault", SplatKind::Segfault),
+        ("slab", SplatKind::Slab),
+        ("list-corruption", SplatKind::ListCorruption),
+        ("ring-buffer", SplatKind::RingBuffer),
+        ("tracer", SplatKind::Tracer),
+        ("message", SplatKind::Message),
     ];
+
+    /// Whether its report has text between its own line and its call trace.
+    pub(super) fn has_text(self) -> bool {
+        !matches!(
+            self,
+            SplatKind::Message
+                | SplatKind::RingBuffer
+                | SplatKind::Tracer
+                | SplatKind::ListCorruption
+                | SplatKind::Segfault
+                | SplatKind::NetdeviceLeak
+        )
+    }
+
+    /// Whether its report has text anywhere, and a rule or an end marker as its last line.
+    pub(super) fn has_end(self) -> bool {
+        matches!(
+            self,
+            SplatKind::Kasan
+                | SplatKind::Kcsan
+                | SplatKind::Kfence
+                | SplatKind::Kmsan
+                | SplatKind::Ubsan
+                | SplatKind::Slab
+        )
+    }
 
     /// The word that case files use for it.
     pub fn word(self) -> &'static str {
