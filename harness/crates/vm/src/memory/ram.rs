@@ -2,7 +2,8 @@
 //!
 //! QEMU maps the same file (`memory-backend-file` with `share=on`), and for a pseries machine the
 //! guest's physical address is the offset in it. The guest's processors change it at any time, so
-//! every access is atomic: a byte, a 32-bit or a 64-bit word. This is the one module with unsafe code.
+//! every access is atomic: a byte, a 32-bit or a 64-bit word. Of what uses
+//! unsafe code, this is the one module with pointers.
 
 use std::fs::File;
 use std::io;

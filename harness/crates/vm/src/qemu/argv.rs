@@ -9,9 +9,13 @@ use guest::{Guest, Quirk};
 /// The name of the agent's virtio-serial port, as `guests/agent/init.c` has it.
 const AGENT_PORT: &str = "goldtrace.agent";
 
+/// What stands for the frequency of the host's time stamp counter, in kHz, in an argument for the kernel.
+const HOST_TSC_KHZ: &str = "$HOST_TSC_KHZ";
+
 /// The words after the program's name. The console is QEMU's standard input and output; the other descriptors are those
-/// of [`descriptors`](super::descriptors).
-pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
+/// of [`descriptors`](super::descriptors). An argument for the kernel with [`HOST_TSC_KHZ`] is left out where that is
+/// unknown.
+pub(super) fn arguments(boot: &Boot<'_>, host_tsc_khz: impl FnOnce() -> Option<u64>) -> Vec<String> {
     let Boot { guest, accel, mode, shares_memory, .. } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
@@ -48,7 +52,7 @@ pub(super) fn arguments(boot: &Boot<'_>) -> Vec<String> {
         }
     }
     add(&["-kernel", &path(KERNEL), "-initrd", &path(INITRAMFS)]);
-    add(&["-append", &kernel_command_line(guest, *accel, *mode)]);
+    add(&["-append", &kernel_command_line(guest, *accel, *mode, host_tsc_khz)]);
     words
 }
 
@@ -69,7 +73,12 @@ pub const MESSAGE_LEVEL: u32 = 4;
 /// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and worse, each line
 /// with its level (`<4>`; `console_msg_format_setup`, kernel/printk/printk.c:2611), so that a splat is seen; in a shell,
 /// everything without levels.
-fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
+fn kernel_command_line(
+    guest: &Guest,
+    accel: Accel,
+    mode: Mode,
+    host_tsc_khz: impl FnOnce() -> Option<u64>,
+) -> String {
     let mut words =
         vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
     match mode {
@@ -81,6 +90,14 @@ fn kernel_command_line(guest: &Guest, accel: Accel, mode: Mode) -> String {
     }
     for quirk in guest.kernel.arguments.iter().chain(&accel.spec(guest).kernel_arguments) {
         words.extend(quirk.set.iter().cloned());
+    }
+    if words.iter().any(|word| word.contains(HOST_TSC_KHZ)) {
+        match host_tsc_khz() {
+            Some(khz) => {
+                words.iter_mut().for_each(|word| *word = word.replace(HOST_TSC_KHZ, &khz.to_string()))
+            }
+            None => words.retain(|word| !word.contains(HOST_TSC_KHZ)),
+        }
     }
     words.join(" ")
 }
@@ -95,21 +112,28 @@ mod tests {
     use guest::load_all;
 
     fn shown(name: &str, accel: Accel, mode: Mode) -> String {
-        shown_with(name, accel, mode, false)
+        shown_with(name, accel, mode, false, Some(2_445_406))
     }
 
-    fn shown_with(name: &str, accel: Accel, mode: Mode, shares_memory: bool) -> String {
+    fn shown_with(
+        name: &str,
+        accel: Accel,
+        mode: Mode,
+        shares_memory: bool,
+        host_tsc_khz: Option<u64>,
+    ) -> String {
         let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).expect("the workspace");
         let guests = load_all(&Project::at(root).expect("a project")).expect("valid guests");
         let guest = guests.iter().find(|g| g.name.as_str() == name).expect("the guest");
-        let words = arguments(&Boot {
+        let boot = Boot {
             guest,
             accel,
             kernel: Utf8Path::new("/cache/kernel"),
             initramfs: Utf8Path::new("/cache/initramfs.cpio"),
             mode,
             shares_memory,
-        });
+        };
+        let words = arguments(&boot, || host_tsc_khz);
         words.iter().fold(String::new(), |text, word| {
             let gap = if text.is_empty() {
                 ""
@@ -181,7 +205,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
@@ -238,13 +262,13 @@ mod tests {
                 -device virtio-serial-pci,max_ports=2
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable"#]],
+                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
     #[test]
     fn shared_memory_and_its_monitor_are_descriptors() {
-        let words = shown_with("ppc64le", Accel::Tcg, Mode::Agent, true);
+        let words = shown_with("ppc64le", Accel::Tcg, Mode::Agent, true, None);
         for line in [
             "cap-ccf-assist=off,memory-backend=ram\n",
             "\n-object memory-backend-file,id=ram,size=256M,share=on,mem-path=/proc/self/fd/8\n",
@@ -252,6 +276,12 @@ mod tests {
         ] {
             assert!(words.contains(line), "no `{line}` in:\n{words}");
         }
+    }
+
+    #[test]
+    fn argument_with_an_unknown_frequency_is_left_out() {
+        let words = shown_with("x86_64", Accel::Tcg, Mode::Agent, false, None);
+        assert!(words.ends_with("no_timer_check tsc=reliable"), "{words}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod console;
 mod control;
 mod descriptors;
 mod event;
+mod host_tsc;
 mod log;
 mod machine;
 mod monitor;

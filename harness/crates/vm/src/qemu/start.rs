@@ -17,6 +17,7 @@ use super::console::{Console, ConsoleLog};
 use super::control::GuestControl;
 use super::descriptors::{Descriptors, INITRAMFS, KERNEL};
 use super::event::MachineEvent;
+use super::host_tsc;
 use super::log::{LogFile, MachineLogs};
 use super::machine::{EVENTS_MAX, ExitState, Machine};
 use super::port::AgentPort;
@@ -44,7 +45,7 @@ impl Machine {
         let host = Host::look();
         let mut words = confinement(host, boot.accel);
         words.push(boot.guest.qemu.binary.clone());
-        words.extend(arguments(boot));
+        words.extend(arguments(boot, host_tsc::khz));
         let command = shown(&words, boot);
         let fail = |error| StartError { error, command: command.clone() };
 
