@@ -56,9 +56,9 @@ pub(super) enum CommandError {
     InvalidModule { file: Utf8PathBuf, source: kmod::ModuleError },
     #[error(transparent)]
     Plot(#[from] PlotError),
-    /// A file given with `--patch` cannot be used.
+    /// A file given with `--patch` or `--config` cannot be used.
     #[error(transparent)]
-    Patch(ImageError),
+    Change(ImageError),
     #[error(transparent)]
     Image(#[from] ImageError),
     /// What a guest boots could not be made.
@@ -89,7 +89,7 @@ impl CommandError {
             | CommandError::RenamedOption { .. }
             | CommandError::NoProject(_)
             | CommandError::NoTrial(_)
-            | CommandError::Patch(_)
+            | CommandError::Change(_)
             | CommandError::UnknownGuest { .. }
             | CommandError::NoGuestChosen { .. }
             | CommandError::UnknownCase { .. }

@@ -11,7 +11,7 @@ use crate::report::Progress;
 use diagnostic::Diagnostic;
 use guest::Project;
 use guest::{self, Guest, GuestName};
-use image::{BuildOptions, Builder, Patch, Refresh, SourcesFile, Store};
+use image::{BuildOptions, Builder, ConfigFragment, Patch, Refresh, SourcesFile, Store};
 use trial::PreparedGuests;
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
@@ -39,6 +39,9 @@ pub(super) struct Images {
     /// Build the kernel from a copy of the source with this patch applied (repeatable, in order)
     #[arg(long = "patch", value_name = "FILE")]
     patches: Vec<Utf8PathBuf>,
+    /// Add this fragment to the kernels' configuration, after the project's (repeatable, in order)
+    #[arg(long = "config", value_name = "FILE")]
+    configs: Vec<Utf8PathBuf>,
     /// Execute the guests' instructions with this accelerator
     #[arg(long, value_enum, default_value = "auto")]
     accel: AccelOption,
@@ -153,7 +156,11 @@ impl Guests {
 impl Images {
     /// The patches.
     pub(super) fn patches(&self) -> Result<Vec<Patch>, CommandError> {
-        self.patches.iter().map(|path| Patch::load(path).map_err(CommandError::Patch)).collect()
+        self.patches.iter().map(|path| Patch::load(path).map_err(CommandError::Change)).collect()
+    }
+
+    fn configs(&self) -> Result<Vec<ConfigFragment>, CommandError> {
+        self.configs.iter().map(|path| ConfigFragment::load(path).map_err(CommandError::Change)).collect()
     }
 
     /// What guests boot: made when it is wanted.
@@ -163,7 +170,7 @@ impl Images {
         inputs: &Inputs,
         refresh: Refresh,
     ) -> Result<PreparedGuests, CommandError> {
-        let options = BuildOptions { refresh, patches: self.patches()? };
+        let options = BuildOptions { refresh, patches: self.patches()?, configs: self.configs()? };
         let progress = Arc::new(Progress::to_stderr());
         let store = Store::open_default()?;
         let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
@@ -172,14 +179,16 @@ impl Images {
 
     /// How what is built differs from what the project describes, one line each.
     pub(super) fn changes(&self) -> Vec<String> {
-        self.patches.iter().map(|patch| format!("patch {patch}")).collect()
+        let patches = self.patches.iter().map(|patch| format!("patch {patch}"));
+        patches.chain(self.configs.iter().map(|config| format!("config {config}"))).collect()
     }
 
     /// The words that give these options again.
     pub(super) fn words(&self) -> Vec<String> {
         let patches = self.patches.iter().flat_map(|patch| ["--patch".to_owned(), patch.to_string()]);
+        let configs = self.configs.iter().flat_map(|config| ["--config".to_owned(), config.to_string()]);
         let accel = self.accel.to_possible_value().filter(|_| self.accel != AccelOption::Auto);
-        patches.chain(accel.map(|value| format!("--accel={}", value.get_name()))).collect()
+        patches.chain(configs).chain(accel.map(|value| format!("--accel={}", value.get_name()))).collect()
     }
 }
 

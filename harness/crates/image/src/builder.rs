@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use camino::Utf8PathBuf;
 use guest::{Guest, ModuleSource, Project};
 
+use crate::config::ConfigFragment;
 use crate::context::{BuildContext, UserPatches};
 use crate::debian::{Refresh, Sources, SourcesFile};
 use crate::error::ImageError;
@@ -26,11 +27,13 @@ pub struct BuildOptions {
     pub refresh: Refresh,
     /// Changes to the kernel's source, in order.
     pub patches: Vec<Patch>,
+    /// Additions to the kernels' configuration, after the project's, in order.
+    pub configs: Vec<ConfigFragment>,
 }
 
 impl Default for BuildOptions {
     fn default() -> BuildOptions {
-        BuildOptions { refresh: Refresh::WhenOld, patches: Vec::new() }
+        BuildOptions { refresh: Refresh::WhenOld, patches: Vec::new(), configs: Vec::new() }
     }
 }
 
@@ -62,6 +65,7 @@ pub struct Builder {
     file: SourcesFile,
     refresh: Refresh,
     patches: UserPatches,
+    configs: Vec<ConfigFragment>,
     progress: Arc<dyn ProgressSink>,
     sources: OnceLock<Sources>,
     /// Held while something is made.
@@ -90,6 +94,7 @@ impl Builder {
             file: file.clone(),
             refresh: options.refresh,
             patches: UserPatches::new(options.patches),
+            configs: options.configs,
             progress,
             sources: OnceLock::new(),
             making: Mutex::new(()),
@@ -140,9 +145,10 @@ impl Builder {
         })
     }
 
-    /// How what is built differs from what the project describes, one line each: the user's patches.
+    /// How what is built differs from what the project describes, one line each: the user's patches and config fragments.
     pub fn changes(&self) -> Vec<String> {
-        self.patches.paths().map(|path| format!("patch {path}")).collect()
+        let patches = self.patches.paths().map(|path| format!("patch {path}"));
+        patches.chain(self.configs.iter().map(|fragment| format!("config {}", fragment.path()))).collect()
     }
 
     /// Whether each of the user's patches changes something of what was asked for until now. One that does not would
@@ -161,7 +167,7 @@ impl Builder {
     ) -> Result<T, ImageError> {
         // A panic while something was made leaves the cache whole.
         let _one = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-        let Builder { store, project, archs, file, refresh, patches, progress, sources, .. } = self;
+        let Builder { store, project, archs, file, refresh, patches, configs, progress, sources, .. } = self;
         let progress = progress.as_ref();
         let sources = match sources.get() {
             Some(sources) => sources,
@@ -170,6 +176,6 @@ impl Builder {
                 sources.get_or_init(|| found)
             }
         };
-        make(&BuildContext { store, project, sources, archs, patches, progress })
+        make(&BuildContext { store, project, sources, archs, patches, configs, progress })
     }
 }

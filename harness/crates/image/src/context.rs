@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use camino::Utf8Path;
 
+use crate::config::ConfigFragment;
 use crate::debian::{Package, Sources};
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
@@ -28,6 +29,8 @@ pub(crate) struct BuildContext<'c> {
     pub(crate) archs: &'c [String],
     /// The user's changes to the kernel's source, in order.
     pub(crate) patches: &'c UserPatches,
+    /// The user's additions to the kernels' configuration, in order.
+    pub(crate) configs: &'c [ConfigFragment],
     /// Who hears of progress.
     pub(crate) progress: &'c dyn ProgressSink,
 }

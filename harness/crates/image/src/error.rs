@@ -80,8 +80,14 @@ pub enum ImageError {
         /// The line.
         text: String,
     },
+    /// A config fragment of the user's sets nothing.
+    #[error("config fragment `{file}` sets nothing: it has no line `CONFIG_NAME=value`")]
+    EmptyFragment {
+        /// The fragment's file.
+        file: Utf8PathBuf,
+    },
     /// The kernel's configuration is not what the fragments ask for.
-    #[error("{label}: the kernel's configuration is not what images/kernel/ asks for:\n{}", crate::error::indented(&symbols.join("\n")))]
+    #[error("{label}: the kernel's configuration is not what was asked for:\n{}", crate::error::indented(&symbols.join("\n")))]
     ConfigNotHonoured {
         /// The kernel.
         label: String,
@@ -307,9 +313,9 @@ impl ImageError {
         }
         match self {
             ImageError::PatchDoesNotApply { .. } => ErrorKind::PatchDoesNotApply,
-            ImageError::InvalidFragment { .. } | ImageError::ConfigNotHonoured { .. } => {
-                ErrorKind::InvalidConfig
-            }
+            ImageError::InvalidFragment { .. }
+            | ImageError::EmptyFragment { .. }
+            | ImageError::ConfigNotHonoured { .. } => ErrorKind::InvalidConfig,
             ImageError::DoesNotCompile { .. } => ErrorKind::DoesNotCompile,
             ImageError::NotAPatch { .. }
             | ImageError::UnusedPatch { .. }

@@ -6,6 +6,7 @@
 //! This module starts no guest and knows no case.
 
 mod builder;
+mod config;
 mod context;
 mod debian;
 pub mod digest;
@@ -18,9 +19,12 @@ mod progress;
 mod rootfs;
 mod source;
 mod store;
+#[cfg(test)]
+mod testing;
 mod toolchain;
 
 pub use builder::{BuildOptions, Builder, Rootfs, RootfsSpec};
+pub use config::ConfigFragment;
 pub use debian::{Refresh, SourcesFile};
 pub use error::{ErrorKind, ImageError, LoadKey};
 pub use kernel::BuiltKernel;

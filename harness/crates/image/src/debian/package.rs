@@ -39,16 +39,19 @@ impl Package<'_> {
         self.candidate.upstream_version()
     }
 
+    /// What decides what it is.
+    pub(crate) fn recipe(&self) -> Recipe {
+        let Candidate { package, arch, version, sha256, .. } = self.candidate;
+        Recipe::new("package", &format!("{package}-{arch}")).with("version", version).with("sha256", sha256)
+    }
+
     /// The .deb as a file of the cache.
     ///
     /// # Errors
     /// When it is not in the cache and cannot be downloaded.
     pub(crate) fn file(&self, store: &Store, progress: &dyn ProgressSink) -> Result<Utf8PathBuf, ImageError> {
-        let Candidate { package, arch, version, sha256, .. } = self.candidate;
-        let recipe = Recipe::new("package", &format!("{package}-{arch}"))
-            .with("version", version)
-            .with("sha256", sha256);
-        let product = store.product(&recipe, progress, |build_dir| {
+        let Candidate { package, arch, version, .. } = self.candidate;
+        let product = store.product(&self.recipe(), progress, |build_dir| {
             let mirror = Mirror::of_host()?;
             let apt = Apt::open(store, &mirror, self.suite, self.archs, progress)?;
             if apt.candidate(package, arch).map(|now| now.version).ok().as_ref() != Some(version) {
@@ -57,5 +60,22 @@ impl Package<'_> {
             apt.download(self.candidate, &build_dir.out.join("package.deb"), &build_dir.label)
         })?;
         Ok(product.dir.join("package.deb"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::assert_inputs_count;
+
+    #[test]
+    fn every_input_of_a_package_counts() {
+        let recipe = |version: &str, sha256: &str| {
+            let candidate =
+                Candidate { sha256: sha256.to_owned(), ..Candidate::named("linux-source", version) };
+            Package { suite: "test", archs: &[], candidate: &candidate }.recipe()
+        };
+        let changed = [("version", recipe("7.3", "0")), ("sha256", recipe("7.2", "1"))];
+        assert_inputs_count(&recipe("7.2", "0"), &[], &changed);
     }
 }

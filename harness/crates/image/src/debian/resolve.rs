@@ -50,6 +50,23 @@ pub enum Refresh {
     Now,
 }
 
+#[cfg(test)]
+impl Sources {
+    /// Packages of a test, for amd64 and ppc64el.
+    pub(crate) fn named() -> Sources {
+        let of = |package: &str, arch: &str| Candidate {
+            arch: arch.to_owned(),
+            sha256: format!("{package} {arch}"),
+            ..Candidate::named(package, "7.2")
+        };
+        let both = |package: &str| ["amd64", "ppc64el"].map(|arch| of(package, arch)).to_vec();
+        let suite = "test".to_owned();
+        let perf = Libraries { suite: suite.clone(), packages: both("libelf-dev") };
+        let (kernel, busybox) = (of("linux-source-7.2", "amd64"), both("busybox-static"));
+        Sources { suite, kernel, busybox, perf }
+    }
+}
+
 impl Sources {
     /// The pinned packages for `file`, for the Debian architectures in `archs`.
     ///

@@ -40,14 +40,7 @@ impl ModuleBuild<'_> {
         patches: &PatchSet,
     ) -> Result<Product, ImageError> {
         let cross = &self.guest.kernel.cross;
-        let recipe = Recipe::new("modules", &format!("{}-{}", source.name(), self.guest.arch.name))
-            .with("kernel", self.kernel.product.id())
-            .with("source", source.digest().as_str())
-            .with("at", at.as_str())
-            .with("patches", patches.key())
-            .with("compiler", toolchain::version(cross)?)
-            .with("make", shell_words::join(self.words()))
-            .with("layout", "3");
+        let recipe = self.recipe(source, at, patches)?;
         self.context.product(&recipe, |build_dir| {
             toolchain::require_all(cross)?;
             let tree = build_dir.scratch.join("kbuild");
@@ -57,6 +50,18 @@ impl ModuleBuild<'_> {
             patches.apply(build_dir, &self.context.kernel_source(), &tree)?;
             Tree { build: self, build_dir, tree: &tree, at }.make_modules(source.name())
         })
+    }
+
+    fn recipe(&self, source: &SourceDir, at: &Utf8Path, patches: &PatchSet) -> Result<Recipe, ImageError> {
+        let recipe = Recipe::new("modules", &format!("{}-{}", source.name(), self.guest.arch.name))
+            .with("kernel", self.kernel.product.id())
+            .with("source", source.digest().as_str())
+            .with("at", at.as_str())
+            .with("patches", patches.key())
+            .with("compiler", toolchain::version(&self.guest.kernel.cross)?)
+            .with("make", shell_words::join(self.words()))
+            .with("layout", "3");
+        Ok(recipe)
     }
 
     /// The words after `make` that say for which machine and how to build.
@@ -133,5 +138,48 @@ impl Tree<'_> {
         let command =
             toolchain::with_cache(command, self.build.context.store.root(), &self.build_dir.scratch);
         self.build_dir.compile(command, TIMEOUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    /// The recipe of a module with this source, built against a kernel with this text.
+    fn recipe_with(kernel: &str, source: &str, at: &str, change: impl FnOnce(&mut Fixture)) -> Recipe {
+        let fixture = Fixture::with(change);
+        let context = fixture.context();
+        let product = context.product(&Recipe::new("kernel", "x").with("text", kernel), |_| Ok(()));
+        let kernel = BuiltKernel { product: product.expect("made"), release: "7.2-x".to_owned() };
+        let dir = fixture.root.join("module");
+        make_dir(&dir).expect("made");
+        fs::write(dir.join("a.c"), source).expect("written");
+        let source = SourceDir::copy_of(&dir, &fixture.root.join("copy")).expect("copied");
+        let build = ModuleBuild { context: &context, guest: &fixture.guest, kernel: &kernel };
+        let patches = context.patches_to(|file| file.starts_with("samples/a"));
+        build.recipe(&source, at.into(), &patches).expect("a compiler")
+    }
+
+    #[test]
+    fn every_input_of_modules_counts() {
+        let base = recipe_with("kernel", "source", "outside", |_| ());
+        let changed = [
+            ("kernel", recipe_with("another", "source", "outside", |_| ())),
+            ("source", recipe_with("kernel", "another", "outside", |_| ())),
+            ("at", recipe_with("kernel", "source", "samples/a", |_| ())),
+            ("patches", recipe_with("kernel", "source", "outside", |f| f.patch("samples/a/a.c"))),
+            (
+                "compiler",
+                recipe_with("kernel", "source", "outside", |f| f.guest.kernel.cross = String::new()),
+            ),
+            (
+                "make",
+                recipe_with("kernel", "source", "outside", |f| f.guest.kernel.make_arch = "x86".to_owned()),
+            ),
+        ];
+        assert_inputs_count(&base, &["layout"], &changed);
+        let other = recipe_with("kernel", "source", "outside", |f| f.patch("samples/b/b.c"));
+        assert_eq!(other.digest(), base.digest());
     }
 }

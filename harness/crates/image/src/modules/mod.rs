@@ -90,13 +90,16 @@ fn taken(
     // Errors name the user's file.
     check(guest, key, path, &bytes)?;
     let file = path.file_name().unwrap_or_default();
-    let recipe = Recipe::new("module", path.file_stem().unwrap_or_default())
-        .with("file", file)
-        .with("sha256", bytes_digest(&bytes).as_str());
-    context.product(&recipe, |build_dir| {
+    context.product(&file_recipe(path, &bytes), |build_dir| {
         let to = build_dir.out.join(file);
         fs::write(&to, &bytes).map_err(|e| ImageError::file("write", to, e))
     })
+}
+
+fn file_recipe(path: &Utf8Path, bytes: &[u8]) -> Recipe {
+    Recipe::new("module", path.file_stem().unwrap_or_default())
+        .with("file", path.file_name().unwrap_or_default())
+        .with("sha256", bytes_digest(bytes).as_str())
 }
 
 /// A module of a product.
@@ -141,4 +144,19 @@ fn check(guest: &Guest, key: &LoadKey, file: &Utf8Path, bytes: &[u8]) -> Result<
 /// A module's name as the kernel has it: a file may be named with `-`.
 pub fn plain_name(name: &str) -> String {
     name.replace('-', "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::assert_inputs_count;
+
+    #[test]
+    fn every_input_of_a_module_in_a_file_counts() {
+        let recipe = |path: &str, bytes: &str| file_recipe(path.into(), bytes.as_bytes());
+        let changed = [("file", recipe("/x/a.ko.signed", "1")), ("sha256", recipe("/x/a.ko", "2"))];
+        let base = recipe("/x/a.ko", "1");
+        assert_inputs_count(&base, &[], &changed);
+        assert_eq!(recipe("/y/a.ko", "1").digest(), base.digest());
+    }
 }

@@ -20,10 +20,7 @@ pub(super) fn source_dir(
     path: &Utf8Path,
     copy: &Utf8Path,
 ) -> Result<SourceDir, ImageError> {
-    let recipe = Recipe::new("modules-source", path.file_name().unwrap_or("linux"))
-        .with("source", context.kernel_source().sha256())
-        .with("path", path.as_str());
-    let product = context.product(&recipe, |build_dir| {
+    let product = context.product(&recipe(context, path), |build_dir| {
         let unpacked = SourceArchive::open(&context.kernel_source(), context.store, build_dir)?
             .unpack_only(&[path.as_str()]);
         let tree = match unpacked {
@@ -41,4 +38,29 @@ pub(super) fn source_dir(
         SourceDir::copy_of(&tree.join(path), &build_dir.out.join(path)).map(drop)
     })?;
     SourceDir::copy_of(&product.dir.join(path), copy)
+}
+
+fn recipe(context: &BuildContext<'_>, path: &Utf8Path) -> Recipe {
+    Recipe::new("modules-source", path.file_name().unwrap_or("linux"))
+        .with("source", context.kernel_source().sha256())
+        .with("path", path.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    #[test]
+    fn every_input_of_a_directory_of_the_kernels_source_counts() {
+        let with = |path: &str, change: fn(&mut Fixture)| {
+            let fixture = Fixture::with(change);
+            recipe(&fixture.context(), path.into())
+        };
+        let changed = [
+            ("source", with("samples/a", |f| f.sources.kernel.sha256 = "another".to_owned())),
+            ("path", with("samples/b/a", |_| ())),
+        ];
+        assert_inputs_count(&with("samples/a", |_| ()), &[], &changed);
+    }
 }

@@ -16,8 +16,9 @@ use std::time::Duration;
 use camino::Utf8PathBuf;
 use xshell::cmd;
 
-use crate::context::BuildContext;
+use crate::context::{BuildContext, PatchSet};
 use crate::debian::Package;
+use crate::digest::Digest;
 use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe, make_dir};
 use crate::toolchain;
@@ -112,16 +113,7 @@ pub(crate) fn build(context: &BuildContext<'_>, target: &PerfTarget) -> Result<P
     let source = PerfSource::of(context)?;
     let patches = context.patches_to(|path| source.manifest.covers(path));
     let libraries = context.perf_libraries(&target.debian_arch);
-    let recipe = Recipe::new("perf", target.name)
-        .with("source", source.digest.as_str())
-        .with("patches", patches.key())
-        .with(
-            "libraries",
-            libraries.iter().map(|package| format!("{}\n", package.sha256())).collect::<String>(),
-        )
-        .with("compiler", toolchain::version(&target.cross)?)
-        .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
-        .with("layout", "1");
+    let recipe = recipe(target, &source.digest, &patches, &libraries)?;
     let product = context.product(&recipe, |build_dir| {
         toolchain::require_all(&target.cross)?;
         let tree = source.unpack(build_dir)?;
@@ -137,6 +129,25 @@ pub(crate) fn build(context: &BuildContext<'_>, target: &PerfTarget) -> Result<P
     let lacks = || ImageError::Lacks { file: path, what: format!("line about libtraceevent: {text}") };
     let features = Features::parse(&text).ok_or_else(lacks)?;
     Ok(Perf { product, features })
+}
+
+fn recipe(
+    target: &PerfTarget,
+    source: &Digest,
+    patches: &PatchSet,
+    libraries: &[Package<'_>],
+) -> Result<Recipe, ImageError> {
+    let recipe = Recipe::new("perf", target.name)
+        .with("source", source.as_str())
+        .with("patches", patches.key())
+        .with(
+            "libraries",
+            libraries.iter().map(|package| format!("{}\n", package.sha256())).collect::<String>(),
+        )
+        .with("compiler", toolchain::version(&target.cross)?)
+        .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
+        .with("layout", "1");
+    Ok(recipe)
 }
 
 struct PerfBuild<'b> {
@@ -202,5 +213,34 @@ impl PerfBuild<'_> {
         self.build_dir.run(cmd!(sh, "{strip} -o {kept}/{PROGRAM} {directory}/{PROGRAM}"), TIMEOUT)?;
         let path = kept.join(FEATURES);
         fs::write(&path, features.to_text()).map_err(|e| ImageError::file("write", path, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::text_digest;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    #[test]
+    fn every_input_of_perf_counts() {
+        let with = |source: &str, change: fn(&mut Fixture)| {
+            let fixture = Fixture::with(change);
+            let context = fixture.context();
+            let target = PerfTarget::guest(&fixture.guest).expect("a compiler");
+            let patches = context.patches_to(|path| path.starts_with("tools/perf"));
+            recipe(&target, &text_digest(source), &patches, &context.perf_libraries("ppc64el"))
+                .expect("a compiler")
+        };
+        let changed = [
+            ("source", with("another", |_| ())),
+            ("patches", with("source", |f| f.patch("tools/perf/perf.c"))),
+            ("libraries", with("source", |f| f.sources.perf.packages[1].sha256 = "another".to_owned())),
+            ("compiler", with("source", |f| f.guest.kernel.cross = String::new())),
+            ("make", with("source", |f| f.guest.kernel.make_arch = "x86".to_owned())),
+        ];
+        let base = with("source", |_| ());
+        assert_inputs_count(&base, &["layout"], &changed);
+        assert_eq!(with("source", |f| f.patch("kernel/fork.c")).digest(), base.digest());
     }
 }

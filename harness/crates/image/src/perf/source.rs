@@ -8,6 +8,7 @@ use xshell::cmd;
 
 use super::manifest::PerfManifest;
 use crate::context::BuildContext;
+use crate::debian::Package;
 use crate::digest::Digest;
 use crate::error::ImageError;
 use crate::source::SourceArchive;
@@ -38,10 +39,7 @@ impl PerfSource {
     pub(super) fn of(context: &BuildContext<'_>) -> Result<PerfSource, ImageError> {
         let package = context.kernel_source();
         let version = package.upstream_version();
-        let recipe = Recipe::new("perf-source", version)
-            .with("source", package.sha256())
-            .with("version", version)
-            .with("layout", "1");
+        let recipe = recipe(&package);
         let product = context.product(&recipe, |build_dir| {
             let BuildDir { out, sh, .. } = build_dir;
             let archive = SourceArchive::open(&package, context.store, build_dir)?;
@@ -71,5 +69,29 @@ impl PerfSource {
         let archive = self.product.dir.join(ARCHIVE);
         build_dir.run(cmd!(sh, "tar --extract --gzip --file {archive} --directory {tree}"), TIMEOUT)?;
         Ok(tree)
+    }
+}
+
+fn recipe(package: &Package<'_>) -> Recipe {
+    let version = package.upstream_version();
+    Recipe::new("perf-source", version)
+        .with("source", package.sha256())
+        .with("version", version)
+        .with("layout", "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    #[test]
+    fn every_input_of_perfs_source_counts() {
+        let with = |change: fn(&mut Fixture)| recipe(&Fixture::with(change).context().kernel_source());
+        let changed = [
+            ("source", with(|f| f.sources.kernel.sha256 = "another".to_owned())),
+            ("version", with(|f| f.sources.kernel.version = "7.3-1".to_owned())),
+        ];
+        assert_inputs_count(&with(|_| ()), &["layout"], &changed);
     }
 }

@@ -47,20 +47,7 @@ pub(crate) fn build(
     let Contents { kernel, modules, busybox, agent, perf } = contents;
     let applets = applets::listed(context.project)?;
     let dependencies = dependencies(modules)?;
-    let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
-    let name = format!("{}{}", guest.arch.name, if perf.is_some() { "-perf" } else { "" });
-    let recipe = Recipe::new("initramfs", &name)
-        .with("busybox", busybox.sha256("busybox")?)
-        .with("agent", agent.sha256("init")?)
-        .with("applets", applets.join(" "))
-        .with("release", &kernel.release)
-        .with("modules", list)
-        .with("dependencies", &dependencies)
-        .with("layout", format!("2 {DIRECTORIES:?}"));
-    let recipe = match perf {
-        Some(perf) => recipe.with("perf", perf.sha256()?),
-        None => recipe,
-    };
+    let recipe = recipe(guest, contents, &applets, &dependencies)?;
     context.product(&recipe, |build_dir| {
         let mut archive = CpioArchive::new();
         for directory in DIRECTORIES {
@@ -88,6 +75,29 @@ pub(crate) fn build(
         let path = build_dir.out.join("initramfs.cpio");
         fs::write(&path, archive.finish()?).map_err(|e| ImageError::file("write", path, e))
     })
+}
+
+fn recipe(
+    guest: &Guest,
+    contents: &Contents<'_>,
+    applets: &[String],
+    dependencies: &str,
+) -> Result<Recipe, ImageError> {
+    let Contents { kernel, modules, busybox, agent, perf } = contents;
+    let list: String = modules.iter().map(|m| format!("{} {}\n", m.place, m.sha256)).collect();
+    let name = format!("{}{}", guest.arch.name, if perf.is_some() { "-perf" } else { "" });
+    let recipe = Recipe::new("initramfs", &name)
+        .with("busybox", busybox.sha256("busybox")?)
+        .with("agent", agent.sha256("init")?)
+        .with("applets", applets.join(" "))
+        .with("release", &kernel.release)
+        .with("modules", list)
+        .with("dependencies", dependencies)
+        .with("layout", format!("2 {DIRECTORIES:?}"));
+    match perf {
+        Some(perf) => Ok(recipe.with("perf", perf.sha256()?)),
+        None => Ok(recipe),
+    }
 }
 
 fn read(path: &Utf8Path) -> Result<Vec<u8>, ImageError> {
@@ -153,6 +163,73 @@ mod tests {
     use std::io::{Cursor, Read};
 
     use super::*;
+    use crate::perf::Features;
+    use crate::progress::Silent;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    /// The texts of what an archive is made of.
+    #[derive(Clone, Copy)]
+    struct Parts {
+        busybox: &'static str,
+        agent: &'static str,
+        perf: &'static str,
+        applets: &'static str,
+        release: &'static str,
+        module: &'static str,
+        dependencies: &'static str,
+    }
+
+    fn recipe_of(parts: Parts) -> Recipe {
+        let fixture = Fixture::new();
+        let product = |file: &'static str, text: &str| {
+            fixture
+                .store
+                .product(&Recipe::new("part", file), &Silent, |dir| Ok(fs::write(dir.out.join(file), text)?))
+        };
+        let product = |file, text| product(file, text).expect("made");
+        let kernel = BuiltKernel { product: product("kernel", "k"), release: parts.release.to_owned() };
+        let module = BuiltModule {
+            name: "a".to_owned(),
+            file: "/a.ko".into(),
+            preprocessed: None,
+            sha256: parts.module.to_owned(),
+            place: "updates/a.ko".into(),
+            depends: Vec::new(),
+        };
+        let perf = Perf { product: product("perf", parts.perf), features: Features { libtraceevent: true } };
+        let contents = Contents {
+            kernel: &kernel,
+            modules: &[module],
+            busybox: &product("busybox", parts.busybox),
+            agent: &product("init", parts.agent),
+            perf: Some(&perf),
+        };
+        recipe(&fixture.guest, &contents, &[parts.applets.to_owned()], parts.dependencies).expect("whole")
+    }
+
+    #[test]
+    fn every_input_of_an_initramfs_counts() {
+        let base = Parts {
+            busybox: "1",
+            agent: "1",
+            perf: "1",
+            applets: "sh",
+            release: "7.2-x",
+            module: "1",
+            dependencies: "a.ko:",
+        };
+        let changed = [
+            ("busybox", Parts { busybox: "2", ..base }),
+            ("agent", Parts { agent: "2", ..base }),
+            ("perf", Parts { perf: "2", ..base }),
+            ("applets", Parts { applets: "ls", ..base }),
+            ("release", Parts { release: "7.2-y", ..base }),
+            ("modules", Parts { module: "2", ..base }),
+            ("dependencies", Parts { dependencies: "a.ko: b.ko", ..base }),
+        ];
+        let changed = changed.map(|(input, parts)| (input, recipe_of(parts)));
+        assert_inputs_count(&recipe_of(base), &["layout"], &changed);
+    }
 
     #[test]
     fn archive_reads_back() {

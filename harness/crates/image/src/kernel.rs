@@ -1,15 +1,13 @@
 //! A guest's kernel and its modules.
 
-mod fragments;
-
 use std::fs;
 use std::time::Duration;
 
 use camino::{Utf8Path, Utf8PathBuf};
 use xshell::cmd;
 
-use self::fragments::Fragments;
-use crate::context::BuildContext;
+use crate::config::Fragments;
+use crate::context::{BuildContext, PatchSet};
 use crate::error::ImageError;
 use crate::source::SourceArchive;
 use crate::store::{BuildDir, Product, Recipe};
@@ -88,24 +86,10 @@ impl BuiltKernel {
 /// A patch that does not apply, a config symbol that is not honoured (each is named), a build that
 /// fails (with the log's last lines).
 pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKernel, ImageError> {
-    let mut wanted = Fragments::default();
-    for fragment in &guest.kernel.fragments {
-        let file = format!("images/kernel/{fragment}");
-        let text = fs::read_to_string(context.project.path(&file))
-            .map_err(|e| ImageError::file("read config fragment", &file, e))?;
-        wanted.add(&file, &text)?;
-    }
-    let (source, patches) =
-        (context.kernel_source(), context.patches_to(|path| built_from(path, &guest.kernel.make_arch)));
-    let make = KernelMake::new(guest);
-    let recipe = Recipe::new("kernel", guest.arch.name)
-        .with("source", source.sha256())
-        .with("patches", patches.key())
-        .with("config", wanted.to_text())
-        .with("compiler", toolchain::version(&guest.kernel.cross)?)
-        .with("make", shell_words::join(make.words("localversion")))
-        .with("targets", TARGETS.join(" "))
-        .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
+    let wanted = wanted(context, guest)?;
+    let (source, make) = (context.kernel_source(), KernelMake::new(guest));
+    let patches = context.patches_to(|path| built_from(path, &guest.kernel.make_arch));
+    let recipe = recipe(context, guest, &wanted, &patches)?;
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
     let product = context.product(&recipe, |build_dir| {
         toolchain::require_all(&guest.kernel.cross)?;
@@ -122,6 +106,36 @@ pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKe
     let path = product.dir.join("release");
     let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
     Ok(BuiltKernel { product, release })
+}
+
+/// What the fragments of the guest and of the user ask for.
+fn wanted(context: &BuildContext<'_>, guest: &Guest) -> Result<Fragments, ImageError> {
+    let mut wanted = Fragments::default();
+    for fragment in &guest.kernel.fragments {
+        let file = format!("images/kernel/{fragment}");
+        let text = fs::read_to_string(context.project.path(&file))
+            .map_err(|e| ImageError::file("read config fragment", &file, e))?;
+        wanted.add(&file, &text)?;
+    }
+    context.configs.iter().try_for_each(|fragment| wanted.add_users(fragment))?;
+    Ok(wanted)
+}
+
+fn recipe(
+    context: &BuildContext<'_>,
+    guest: &Guest,
+    wanted: &Fragments,
+    patches: &PatchSet,
+) -> Result<Recipe, ImageError> {
+    let recipe = Recipe::new("kernel", guest.arch.name)
+        .with("source", context.kernel_source().sha256())
+        .with("patches", patches.key())
+        .with("config", wanted.to_text())
+        .with("compiler", toolchain::version(&guest.kernel.cross)?)
+        .with("make", shell_words::join(KernelMake::new(guest).words("localversion")))
+        .with("targets", TARGETS.join(" "))
+        .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
+    Ok(recipe)
 }
 
 /// The words after `make` that say for which machine and how to build.
@@ -248,6 +262,55 @@ fn vermagic(image: &[u8], release: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ConfigFragment;
+    use crate::testing::{Fixture, assert_inputs_count};
+
+    fn recipe_with(change: impl FnOnce(&mut Fixture)) -> Recipe {
+        let fixture = Fixture::with(change);
+        let context = fixture.context();
+        let wanted = wanted(&context, &fixture.guest).expect("readable");
+        let patches = context.patches_to(|path| built_from(path, &fixture.guest.kernel.make_arch));
+        recipe(&context, &fixture.guest, &wanted, &patches).expect("a compiler")
+    }
+
+    #[test]
+    fn every_input_of_a_kernel_counts() {
+        let fragment = |fixture: &mut Fixture, text: &str| {
+            let path = fixture.root.join("my.config");
+            fs::write(&path, text).expect("written");
+            fixture.configs.push(ConfigFragment::load(&path).expect("valid"));
+        };
+        let base = recipe_with(|_| ());
+        let changed = [
+            ("source", recipe_with(|f| f.sources.kernel.sha256 = "another".to_owned())),
+            ("patches", recipe_with(|f| f.patch("kernel/sched/core.c"))),
+            ("config", recipe_with(|f| fragment(f, "CONFIG_KASAN=y\n"))),
+            ("compiler", recipe_with(|f| f.guest.kernel.cross = String::new())),
+            ("make", recipe_with(|f| f.guest.kernel.make_arch = "x86".to_owned())),
+            ("kept", recipe_with(|f| f.guest.kernel.image = "bzImage".to_owned())),
+        ];
+        assert_inputs_count(&base, &["targets"], &changed);
+        let project = |f: &mut Fixture| {
+            fs::write(f.root.join("images/kernel/common.config"), "CONFIG_SMP=n\n").expect("written");
+        };
+        assert_ne!(recipe_with(project).digest(), base.digest());
+        // What changes no kernel does not count.
+        assert_eq!(recipe_with(|f| f.patch("tools/perf/perf.c")).digest(), base.digest());
+        assert_eq!(recipe_with(|f| fragment(f, "CONFIG_IKCONFIG=y\n")).digest(), base.digest());
+    }
+
+    #[test]
+    fn image_without_a_vermagic_lacks_it() {
+        let fixture = Fixture::new();
+        let product =
+            fixture.store.product(&Recipe::new("kernel", "x"), &crate::progress::Silent, |build_dir| {
+                fs::write(build_dir.out.join("kernel"), "no kernel").map_err(ImageError::from)
+            });
+        let kernel = BuiltKernel { product: product.expect("made"), release: "7.2-x".to_owned() };
+        let error = kernel.vermagic().expect_err("none");
+        assert!(matches!(error, ImageError::Lacks { .. }), "{error}");
+        assert!(error.to_string().ends_with("/kernel` holds no vermagic of 7.2-x"), "{error}");
+    }
 
     #[test]
     fn vermagic_is_not_the_banner() {
