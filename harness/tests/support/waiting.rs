@@ -1,5 +1,6 @@
 //! A run that waits in the middle of its trial.
 
+use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,16 @@ impl Waiting {
 
     /// The same with a command that is changed before.
     pub fn start_with(more: &[&str], change: impl FnOnce(&mut Command)) -> Waiting {
+        Waiting::start_for("2min", more, change)
+    }
+
+    /// The same with a step that has this timeout.
+    pub fn start_for(timeout: &str, more: &[&str], change: impl FnOnce(&mut Command)) -> Waiting {
         prepared();
-        let case = "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    timeout: 2min\n    capture: out\n";
-        let project = TestProject::new(case, &[("out", "")]);
+        let case = format!(
+            "title: T\nsteps:\n  - run: echo WAITS > /dev/console; sleep 100\n    timeout: {timeout}\n    capture: out\n"
+        );
+        let project = TestProject::new(&case, &[("out", "")]);
         let mut command = goldtrace(&project, &[&["run", "--guest", "x86_64"], more].concat());
         change(&mut command);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
@@ -36,8 +44,19 @@ impl Waiting {
     }
 
     pub fn signal(&self, signal: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().expect("runs").success());
+        send(signal, &self.child.id().to_string());
+    }
+
+    pub fn signal_qemu(&self, signal: &str) {
+        send(signal, &self.qemu.to_string());
+    }
+
+    /// The exit status of the command, and what it printed on standard output.
+    pub fn finish(mut self) -> (Option<i32>, String) {
+        let mut text = String::new();
+        let mut out = self.child.stdout.take().expect("piped");
+        out.read_to_string(&mut text).expect("text");
+        (self.child.wait().expect("ended").code(), text)
     }
 
     pub fn wait_for_end_of_qemu(&self) {
@@ -47,6 +66,11 @@ impl Waiting {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// Send a signal to a process.
+pub fn send(signal: &str, pid: &str) {
+    assert!(Command::new("kill").args([signal, pid]).status().expect("runs").success());
 }
 
 /// A process's name; empty when it is gone or a zombie.
