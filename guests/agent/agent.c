@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "file.h"
 #include "protocol.h"
 #include "pump.h"
 
@@ -38,6 +39,8 @@ struct request {
 	uint32_t output_limit;
 	char *directory; /* NUL-terminated, inside `payload` copy */
 	char *body;      /* script or path, NUL-terminated */
+	char *content;   /* of WRITE and APPEND */
+	uint32_t content_length;
 };
 
 struct stream {
@@ -216,7 +219,6 @@ static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 /* In the child: never returns. `in` is -1 for an input that is empty. */
 static void child(const struct request *r, int in, int out, int err, int failure)
 {
-	static char buffer[CHUNK];
 	char *const argv[] = { "sh", "-e", "-o", "pipefail", "-c", r->body, NULL };
 	int fd = in < 0 ? open("/dev/null", O_RDONLY) : in;
 	sigset_t none;
@@ -231,27 +233,18 @@ static void child(const struct request *r, int in, int out, int err, int failure
 	signal(SIGPIPE, SIG_DFL);
 	if (r->directory[0] && chdir(r->directory) < 0)
 		goto fail;
-	if (r->type != FRAME_READ) {
-		execv(shell, argv);
-		goto fail;
-	}
-	fd = open(r->body, O_RDONLY);
-	if (fd < 0)
-		goto fail;
-	for (;;) {
-		ssize_t n = read(fd, buffer, sizeof buffer);
-
-		if (n == 0)
+	switch (r->type) {
+	case FRAME_READ:
+		if (read_file(r->body) == 0)
 			_exit(0);
-		if (n < 0)
-			goto fail;
-		for (ssize_t done = 0; done < n;) {
-			ssize_t m = write(1, buffer + done, n - done);
-
-			if (m < 0)
-				goto fail;
-			done += m;
-		}
+		break;
+	case FRAME_WRITE:
+	case FRAME_APPEND:
+		if (write_file(r->body, r->type == FRAME_APPEND, r->content, r->content_length) == 0)
+			_exit(0);
+		break;
+	default:
+		execv(shell, argv);
 	}
 fail:
 	e = errno;
@@ -328,6 +321,14 @@ static void read_request(struct request *r)
 	directory[n] = 0;
 	r->directory = directory;
 	r->body = (char *)payload + 8 + n;
+	if (r->type == FRAME_WRITE || r->type == FRAME_APPEND) {
+		char *end = (char *)payload + length;
+
+		r->content = memchr(r->body, 0, end - r->body);
+		if (!r->content++)
+			give_up("a request to write a file without the end of its path");
+		r->content_length = end - r->content;
+	}
 }
 
 /* It counts at a fixed rate from the machine's start; the kernel's clocks are made of it. Only powerpc
@@ -524,6 +525,8 @@ void agent(int the_port, const char *the_shell, const char *log, void (*end)(con
 		case FRAME_RUN:
 		case FRAME_RUNOPEN:
 		case FRAME_READ:
+		case FRAME_WRITE:
+		case FRAME_APPEND:
 			serve(&request);
 			break;
 		default:

@@ -25,7 +25,7 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 4
+#define PROTOCOL_VERSION 5
 
 enum frame_type {
 	/* host to guest */
@@ -36,6 +36,8 @@ enum frame_type {
 	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
 	FRAME_QUIESCE = 6, /* run on every CPU once, then QUIESCED; also while a request is served */
 	FRAME_KILL = 7,    /* kill the process group of the request with this nonce; no other answer */
+	FRAME_WRITE = 8,   /* output limit, the path of a file, NUL, then all that it is to hold */
+	FRAME_APPEND = 9,  /* the same, for bytes that are added to its end */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
@@ -45,8 +47,9 @@ enum frame_type {
 };
 
 /*
- * RUN, RUNOPEN and READ payload: u32 output limit in bytes (stdout and stderr together), u32 length of
- * the working directory, the directory, then script or path to the end.
+ * RUN, RUNOPEN, READ, WRITE and APPEND payload: u32 output limit in bytes (stdout and stderr together), u32
+ * length of the working directory, the directory, then script or path to the end; for WRITE and APPEND the
+ * path, NUL and the content to the end.
  *
  * END, CLOSE, QUIESCE and KILL have none. A CLOSE or a KILL may come when its request has ended
  * already: it is then ignored. Timeouts are the host's, by its own clock.
@@ -57,11 +60,11 @@ enum frame_type {
  * name none, the first two numbers in /proc/sys/kernel/printk.
  */
 enum done_kind {
-	DONE_EXITED = 0,    /* value: exit status; for READ always 0 */
+	DONE_EXITED = 0,    /* value: exit status; for READ, WRITE and APPEND always 0 */
 	DONE_SIGNALLED = 1, /* value: signal number */
 	DONE_TIMED_OUT = 2, /* value: 0; the process group was killed by a KILL */
 	DONE_FLOODED = 3,   /* value: the limit in bytes; the process group was killed */
-	DONE_ERRNO = 4,     /* value: errno of what could not be started, opened or read */
+	DONE_ERRNO = 4,     /* value: errno of what could not be started, opened, read or written */
 };
 
 #endif

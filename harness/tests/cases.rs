@@ -73,7 +73,7 @@ fn prepare(inputs: &'static Inputs) -> Result<PreparedGuests, String> {
     let Inputs { project, guests, sources, .. } = inputs;
     let progress = Arc::new(Progress::to_stderr());
     let builder = Builder::new(store, project, guests, sources, BuildOptions::default(), progress);
-    Ok(PreparedGuests::new(builder, WantedAccel::Auto))
+    Ok(PreparedGuests::new(builder, guests, WantedAccel::Auto))
 }
 
 type Lazy<T> = LazyLock<Result<T, String>, Box<dyn FnOnce() -> Result<T, String> + Send>>;

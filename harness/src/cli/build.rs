@@ -50,7 +50,6 @@ impl Build {
             }
             print_guest(guest, &prepared.kernel(guest)?, &all)?;
         }
-        print_line!("host:\n  perf      {}", prepared.host_perf()?)?;
         prepared.check_patches()?;
         Ok(Status::Success)
     }

@@ -174,7 +174,7 @@ impl Images {
         let progress = Arc::new(Progress::to_stderr());
         let store = Store::open_default()?;
         let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
-        Ok(PreparedGuests::new(builder, self.accel.into()))
+        Ok(PreparedGuests::new(builder, &inputs.guests, self.accel.into()))
     }
 
     /// How what is built differs from what the project describes, one line each.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use formats::Format;
 use trial::{
-    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, HostOutput, ModuleFailure, Outcome, StepError,
-    StepFailure, StepPlace, StepProblem, TrialError, TrialResult,
+    CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, SecondDecoding,
+    StepError, StepFailure, StepPlace, StepProblem, TrialError, TrialResult,
 };
 
 use super::testing::{capture_failure, result};
@@ -26,13 +26,14 @@ fn failures() -> Vec<Failure> {
     let capture = CaptureFailure { file: HOSTILE.into(), ..*capture };
     let mut splat = vm::Splat::scan(b"WARNING: kernel/x.c:1 at f+0x1/0x2\n").remove(0);
     splat.line = HOSTILE.to_owned();
-    let host = HostOutput {
+    let second = SecondDecoding {
+        guest: guest::GuestName::new(HOSTILE),
         command: HOSTILE.to_owned(),
         dir: HOSTILE.into(),
         stdout: HOSTILE.as_bytes().to_vec(),
         failed: Some(HOSTILE.to_owned()),
     };
-    let decoded = DecodeFailure { step: step(), guest: b"other".to_vec(), file: HOSTILE.into(), host };
+    let decoded = DecodeFailure { step: step(), guest: b"other".to_vec(), file: HOSTILE.into(), second };
     let problem = StepProblem::Read { path: HOSTILE.to_owned(), errno: 5 };
     let failed = StepFailure {
         step: Some(step()),

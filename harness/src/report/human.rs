@@ -267,7 +267,11 @@ fn at_step(step: Option<&StepPlace>, text: &mut ReportText) {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {}", line.trim_end())).collect::<Vec<_>>().join("\n")
+    // Firmware ends lines with a carriage return, before or after the line feed.
+    text.lines()
+        .map(|line| format!("    {}", line.trim_end().trim_start_matches('\r')))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn seconds(time: Duration) -> String {

@@ -32,7 +32,7 @@ pub fn prepared() -> &'static PreparedGuests {
         let store = Store::open_default().expect("a cache");
         let options = BuildOptions::default();
         let builder = Builder::new(store, &project, guests(), &sources, options, Arc::new(Silent));
-        let prepared = PreparedGuests::new(builder, WantedAccel::Tcg);
+        let prepared = PreparedGuests::new(builder, guests(), WantedAccel::Tcg);
         for guest in guests() {
             prepared.guest(guest, &RootfsSpec::default()).expect("an image");
         }

@@ -114,6 +114,8 @@ pub struct Guest {
     pub kvm: AccelSpec,
     /// How the kernel is built and started.
     pub kernel: KernelSpec,
+    /// The guest, of another architecture, in which what this one records is decoded a second time.
+    pub decoder: Option<GuestName>,
     /// Messages at warning level or above that a healthy kernel prints in it. Any other is a splat.
     pub known_messages: Vec<KnownMessage>,
     /// Messages after which a boot says nothing of the kernel: the host did not give the guest time to measure its

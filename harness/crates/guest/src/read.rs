@@ -36,7 +36,23 @@ pub fn load_all(project: &Project) -> Result<Vec<Guest>, Vec<Diagnostic>> {
     if names.is_empty() {
         errors.push(Diagnostic::whole_file("guests", "there is no guest: no guests/NAME.yaml"));
     }
+    if errors.is_empty() {
+        errors.extend(guests.iter().filter_map(|guest| wrong_decoder(guest, &guests)));
+    }
     if errors.is_empty() { Ok(guests) } else { Err(errors) }
+}
+
+/// What is wrong with the guest that `guest` names to decode its recordings.
+fn wrong_decoder(guest: &Guest, guests: &[Guest]) -> Option<Diagnostic> {
+    let name = guest.decoder.as_ref()?;
+    let message = match guests.iter().find(|other| other.name == *name) {
+        None => format!("unknown guest `{name}` as decoder"),
+        Some(other) if other.arch == guest.arch => {
+            format!("guest `{name}` has the same architecture: name one that decodes elsewhere")
+        }
+        Some(_) => return None,
+    };
+    Some(Diagnostic::whole_file(format!("guests/{}.yaml", guest.name), message))
 }
 
 /// The guest that `text` describes, the text of a file in `directory`.
@@ -59,7 +75,7 @@ pub fn read_guest(
     }
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "arch",
     "memory",
     "cpus",
@@ -68,6 +84,7 @@ const KEYS: [&str; 11] = [
     "qemu",
     "accelerators",
     "kernel",
+    "decoder",
     "known_messages",
     "boot_errors",
     "modules",
@@ -88,6 +105,8 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Op
         Some((tcg?, kvm?))
     });
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
+    let decoder =
+        f.get("decoder").map_or(Some(None), |node| r.line(&node).map(|name| Some(GuestName::new(&name))));
     let known_messages = messages(r, &f, "known_messages");
     let boot_errors = messages(r, &f, "boot_errors");
     let modules = match f.get("modules") {
@@ -106,6 +125,7 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Op
         tcg,
         kvm,
         kernel: kernel?,
+        decoder: decoder?,
         known_messages: known_messages?,
         boot_errors: boot_errors?,
         modules: modules?,
@@ -227,6 +247,25 @@ mod tests {
             guests/g.yaml:3:7: expected a whole number from 1 to 64, found the text `two`
             guests/g.yaml:6:1: unknown key `kernal` (did you mean `kernel`?)"#]]
         .assert_eq(&shown.join("\n"));
+    }
+
+    #[test]
+    fn decoder_is_another_guest_of_another_architecture() {
+        let guest = |name: &str, arch: &str, decoder: &str| {
+            let text = format!(
+                "arch: {arch}\nmemory: 256\ncpus: 2\nconsole: c\ndebian_arch: d\ndecoder: {decoder}\n\
+                 qemu: {{binary: q, package: p, machine: m}}\naccelerators: {{tcg: {{cpu: a}}, kvm: {{cpu: b}}}}\n\
+                 kernel: {{make_arch: x, image: vmlinux, fragments: []}}\n"
+            );
+            read_guest(name, "g.yaml", &text, "/".into()).expect("valid")
+        };
+        let guests = [guest("a", "x86_64", "b"), guest("b", "ppc64le", "a"), guest("c", "x86_64", "a")];
+        let wrong = |guest: &Guest| wrong_decoder(guest, &guests).map(|error| error.to_string());
+        assert_eq!((wrong(&guests[0]), wrong(&guests[1])), (None, None));
+        let same = "guests/c.yaml:1:1: guest `a` has the same architecture: name one that decodes elsewhere";
+        assert_eq!(wrong(&guests[2]).as_deref(), Some(same));
+        let unknown = wrong(&guest("d", "x86_64", "e")).expect("an error");
+        assert_eq!(unknown, "guests/d.yaml:1:1: unknown guest `e` as decoder");
     }
 
     #[test]

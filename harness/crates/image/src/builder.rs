@@ -84,7 +84,6 @@ impl Builder {
         progress: Arc<dyn ProgressSink>,
     ) -> Builder {
         let mut archs: Vec<String> = guests.iter().map(|guest| guest.debian_arch.clone()).collect();
-        archs.push(perf::HOST_DEBIAN_ARCH.to_owned());
         archs.sort();
         archs.dedup();
         Builder {
@@ -107,14 +106,6 @@ impl Builder {
     /// See [`ImageError`]: packages, patches, the configuration, the compiler.
     pub fn kernel(&self, guest: &Guest) -> Result<BuiltKernel, ImageError> {
         self.with_context(|context| kernel::build(context, guest))
-    }
-
-    /// The perf that runs on the host, from the cache or built, whichever guests there are.
-    ///
-    /// # Errors
-    /// When the host is not x86-64; else as [`Builder::kernel`].
-    pub fn host_perf(&self) -> Result<Utf8PathBuf, ImageError> {
-        self.with_context(|context| Ok(perf::build(context, &PerfTarget::host()?)?.program()))
     }
 
     /// The root file system that a guest boots with this kernel, from the cache or built.

@@ -132,9 +132,9 @@ impl TrialDir {
         self.dir.join("steps").join(format!("{number:02}.{stream}"))
     }
 
-    /// The directory for what is decoded on the host.
-    pub fn host(&self) -> Utf8PathBuf {
-        self.dir.join("host")
+    /// The directory of the guest that decodes recordings: its console, and copies of what it decoded.
+    pub fn decoder(&self) -> Utf8PathBuf {
+        self.dir.join("decoder")
     }
 
     /// The file that holds the console.

@@ -25,7 +25,7 @@ mod testing;
 
 pub use artefacts::{RunDir, TrialDir};
 pub use bless::{Blessing, Refusal, bless_case};
-pub use execute::{HostOutput, StepError, StepProblem};
+pub use execute::{SecondDecoding, StepError, StepProblem};
 pub use flaky::{Flaky, flaky};
 pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,

@@ -7,7 +7,7 @@ const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub enum FrameKind {
     Quiesce,
     /// Host to guest: kill the request's processes.
     Kill,
+    /// Host to guest: make a file hold what the frame does.
+    Write,
+    /// Host to guest: add to the end of a file.
+    Append,
     /// Guest to host, once: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -38,7 +42,7 @@ pub enum FrameKind {
     Quiesced,
 }
 
-const KINDS: [(u32, FrameKind); 12] = [
+const KINDS: [(u32, FrameKind); 14] = [
     (1, FrameKind::Run),
     (2, FrameKind::Read),
     (3, FrameKind::End),
@@ -46,6 +50,8 @@ const KINDS: [(u32, FrameKind); 12] = [
     (5, FrameKind::Close),
     (6, FrameKind::Quiesce),
     (7, FrameKind::Kill),
+    (8, FrameKind::Write),
+    (9, FrameKind::Append),
     (0x81, FrameKind::Ready),
     (0x82, FrameKind::Stdout),
     (0x83, FrameKind::Stderr),

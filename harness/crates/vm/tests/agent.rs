@@ -37,6 +37,7 @@ fn program() -> &'static Utf8Path {
             .args([
                 &agent,
                 &agent.join("agent.c"),
+                &agent.join("file.c"),
                 &agent.join("pump.c"),
                 &here.join("tests/agent_on_host.c"),
             ])
@@ -352,6 +353,29 @@ fn endless_file_is_cut_at_the_limit() {
 }
 
 #[test]
+fn file_is_written_whole_and_anew() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let cwd = dir.path().to_str().expect("UTF-8");
+    // More than three requests hold, with every byte.
+    let large: Vec<u8> = (0..3_500_000_u32).map(|n| (n % 251) as u8).collect();
+    let mut session = session();
+    for content in [&large[..], b"", b"short\0\n"] {
+        let end = session.write_file(cwd, "a file", content, PATIENCE).expect("an answer");
+        assert_eq!(end, StepEnd::Exited(0));
+        assert!(std::fs::read(dir.path().join("a file")).expect("there") == content);
+    }
+    for (path, errno) in [("absent/file", 2), (".", 21), ("/dev/full", 28)] {
+        let end = session.write_file(cwd, path, b"x", PATIENCE).expect("an answer");
+        assert_eq!(end, StepEnd::Errno(errno), "{path}");
+    }
+    let append = request(Work::Append { path: "a file".to_owned(), content: b"more".to_vec() });
+    let done = session.request(&Request { cwd: cwd.to_owned(), ..append }).expect("an answer");
+    assert_eq!((done.end, done.stdout.len()), (StepEnd::Exited(0), 0));
+    assert_eq!(std::fs::read(dir.path().join("a file")).expect("there"), b"short\0\nmore");
+    end(session);
+}
+
+#[test]
 fn standard_input_is_empty_or_open_until_it_is_closed() {
     assert_eq!(answer(&script("cat; echo end")).stdout, b"end\n");
     let mut session = session();
@@ -449,6 +473,11 @@ fn malformed_requests_end_the_agent_in_order() {
     // A directory longer than any.
     let long = payload(100, &"x".repeat(4096), "true");
     assert_eq!(gives_up_on(&frame(FrameKind::Run, 7, &long)), short);
+    let endless = "a request to write a file without the end of its path";
+    for kind in [FrameKind::Write, FrameKind::Append] {
+        assert_eq!(gives_up_on(&frame(kind, 7, &payload(100, "/", "/tmp/path"))), endless);
+        assert_eq!(gives_up_on(&frame(kind, 7, &payload(100, "/", ""))), endless);
+    }
     let mut unknown = frame(FrameKind::Run, 7, &payload(100, "/", "true"));
     unknown[4..8].copy_from_slice(&99_u32.to_le_bytes());
     assert_eq!(gives_up_on(&unknown), "a request of an unknown type");

@@ -1,7 +1,7 @@
 //! perf, built from the same source as the guests' kernels.
 //!
 //! It is one static program for each machine, cross-compiled with libraries out of packages that
-//! are unpacked and not installed. That for x86-64 serves the host too.
+//! are unpacked and not installed.
 //!
 //! This module does not know who runs perf.
 
@@ -22,7 +22,6 @@ use crate::digest::Digest;
 use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe, make_dir};
 use crate::toolchain;
-use arch::Arch;
 pub use features::Features;
 use guest::Guest;
 use source::PerfSource;
@@ -64,9 +63,6 @@ pub(super) struct PerfTarget {
     multiarch: String,
 }
 
-/// Debian's name of the host's architecture: builds need an x86-64 host.
-pub(super) const HOST_DEBIAN_ARCH: &str = "amd64";
-
 impl PerfTarget {
     /// The machine that a guest is.
     ///
@@ -79,26 +75,6 @@ impl PerfTarget {
             cross: guest.kernel.cross.clone(),
             debian_arch: guest.debian_arch.clone(),
             multiarch: toolchain::multiarch(&guest.kernel.cross)?,
-        })
-    }
-
-    /// The machine that goldtrace runs on: the perf for it is that of x86-64 guests.
-    ///
-    /// # Errors
-    /// When that is not x86-64, or there is no compiler for it.
-    pub(super) fn host() -> Result<PerfTarget, ImageError> {
-        let Some(host) = Arch::host().filter(|host| host.name == "x86_64") else {
-            return Err(ImageError::Host(format!(
-                "failed to build perf for the host: it is {}, and only x86-64 hosts can be built on",
-                std::env::consts::ARCH
-            )));
-        };
-        Ok(PerfTarget {
-            name: host.name,
-            make_arch: "x86".to_owned(),
-            cross: String::new(),
-            debian_arch: HOST_DEBIAN_ARCH.to_owned(),
-            multiarch: toolchain::multiarch("")?,
         })
     }
 }

@@ -116,7 +116,7 @@ pub enum Action {
         /// What the hypervisor writes while it runs; its standard input is open until then.
         log: Option<LogPlan>,
     },
-    /// Run perf on recorded data, in the guest and then, on a copy of the data, on the host. Both
+    /// Run perf on recorded data, in the guest and then, on a copy of the data, in a guest of another architecture. Both
     /// must print the same.
     Decode {
         /// perf's subcommand and its arguments, but for the data's file.

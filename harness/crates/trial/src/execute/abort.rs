@@ -8,6 +8,7 @@ use std::io;
 use camino::Utf8PathBuf;
 
 use super::problem::{StepError, StepProblem};
+use guest::GuestName;
 use kmod::ModuleError;
 use vm::dispatch_log::{LogError, WriteError};
 use vm::qemu::{MachineLogError, StopReason};
@@ -103,17 +104,17 @@ pub enum HarnessError {
         /// How the request ended.
         end: StepEnd,
     },
-    /// perf could not be run on the host.
-    #[error("failed to run perf on the host on {data}: {error}")]
-    HostPerf {
-        /// The data's file.
-        data: String,
+    /// The guest that decodes recordings a second time did not do its part.
+    #[error("failed to decode in guest {guest}: {what}")]
+    Decoder {
+        /// The guest.
+        guest: GuestName,
         /// What happened.
-        error: io::Error,
+        what: String,
     },
-    /// No perf was made for the host.
-    #[error("there is no perf for the host")]
-    NoHostPerf,
+    /// No guest was prepared to decode.
+    #[error("there is no guest that decodes recordings")]
+    NoDecoder,
     /// The guest does not have the module.
     #[error("the guest has no module `{0}`")]
     NoModule(String),

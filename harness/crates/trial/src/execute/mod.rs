@@ -5,6 +5,7 @@
 
 mod abort;
 mod decode;
+mod decoder;
 mod dispatch_log;
 mod inspect;
 mod problem;
@@ -22,7 +23,8 @@ use vm::qemu::{GuestControl, Machine};
 use vm::{Session, SessionError};
 
 pub use abort::{Abort, DispatchLogError, HarnessError};
-pub use decode::HostOutput;
+pub use decode::SecondDecoding;
+use decoder::Decoder;
 use dispatch_log::run_with_dispatch_log;
 pub use inspect::Inspected;
 use inspect::inspect;
@@ -58,13 +60,21 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
             let control = session.take_control();
-            let mut trial =
-                RunningTrial { session, control, case, prepared, dir, copies: decode::Copies::default() };
-            let abort = match trial.check_boot() {
-                Ok(()) => trial.steps(&mut transcript.steps)?,
+            let decoder = prepared.decoder.as_deref().map(|guest| Decoder::start(guest, &dir.decoder()));
+            let copies = decode::Copies::default();
+            let mut trial = RunningTrial { session, control, case, prepared, dir, decoder: None, copies };
+            let stopped = match decoder.transpose() {
+                Ok(decoder) => {
+                    trial.decoder = decoder;
+                    match trial.check_boot() {
+                        Ok(()) => trial.steps(&mut transcript.steps)?,
+                        Err(abort) => Some(abort),
+                    }
+                }
                 Err(abort) => Some(abort),
             };
-            match abort {
+            let decoder = trial.decoder.take().map_or(Ok(()), Decoder::finish);
+            match stopped.or(decoder.err().map(Abort::from)) {
                 Some(abort) => {
                     transcript.abort = Some(abort);
                     trial.session.into_machine()
@@ -144,6 +154,8 @@ struct RunningTrial<'t> {
     case: &'t Case,
     prepared: &'t PreparedGuest,
     dir: &'t TrialDir,
+    /// It boots while the first steps are done.
+    decoder: Option<Decoder>,
     copies: decode::Copies,
 }
 
@@ -179,8 +191,8 @@ impl RunningTrial<'_> {
             }
             keep_capture(step, &record.output, self.dir)?;
             if let Action::Decode { arguments, data } = &step.action {
-                match self.decode(arguments, data) {
-                    Ok(host) => record.host = Some(host),
+                match self.decode(step, arguments, data) {
+                    Ok(decoded) => record.second = Some(decoded),
                     Err(abort) => return Ok(Some(abort)),
                 }
             }
@@ -216,12 +228,12 @@ impl RunningTrial<'_> {
         Ok((StepRecord { written, inspected, held_open, kernel, ..StepRecord::new(answer.into()) }, end))
     }
 
-    fn decode(&mut self, arguments: &[String], data: &str) -> Result<HostOutput, Abort> {
-        let perf = self.prepared.host_perf.as_deref().ok_or(HarnessError::NoHostPerf)?;
-        let to = self.dir.host();
-        self.copies.fetch(&mut self.session, &self.case.cwd, data, &to)?;
-        let decoded = decode::on_host(perf, arguments, decode::file_name(data), &to);
-        Ok(decoded.map_err(|error| HarnessError::HostPerf { data: data.to_owned(), error })?)
+    /// Decode data a second time, in the other guest.
+    fn decode(&mut self, step: &Step, arguments: &[String], data: &str) -> Result<SecondDecoding, Abort> {
+        let decoder = self.decoder.as_mut().ok_or(HarnessError::NoDecoder)?;
+        let (cwd, to) = (self.case.cwd.as_str(), self.dir.decoder());
+        self.copies.copy(&mut self.session, decoder, cwd, data, &to)?;
+        decode::decode(decoder, arguments, data, (cwd, step), to)
     }
 }
 

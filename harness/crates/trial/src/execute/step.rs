@@ -12,7 +12,7 @@ pub(super) fn request(case: &Case, step: &Step) -> Option<Request> {
             Action::Inspect { .. } => return None,
             Action::Run { script, log: Some(_), .. } => Work::RunOpen(script.clone()),
             Action::Run { script, log: None, .. } => Work::Run(script.clone()),
-            Action::Decode { arguments, data } => Work::Run(decode::in_guest(arguments, data)),
+            Action::Decode { arguments, data } => Work::Run(decode::command(arguments, data)),
             Action::Read { path } => Work::Read(path.clone()),
         },
         cwd: case.cwd.clone(),

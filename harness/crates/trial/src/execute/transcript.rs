@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::abort::Abort;
-use super::decode::HostOutput;
+use super::decode::SecondDecoding;
 use super::inspect::Inspected;
 use dtl::Written;
 use vm::process::last_lines;
@@ -57,15 +57,15 @@ pub struct StepRecord {
     pub kernel: Option<KernelState>,
     /// What was written to the dispatch trace log while its command ran.
     pub written: Option<Written>,
-    /// What perf printed on the host of the same data.
-    pub host: Option<HostOutput>,
+    /// What perf printed of the same data in a guest of another architecture.
+    pub second: Option<SecondDecoding>,
     /// The module that the step has looked at, or whose events' formats it has read.
     pub inspected: Option<Inspected>,
     /// A process that it left behind holds its output open.
     pub held_open: bool,
 }
 
-/// What a step printed, in the guest or on the host.
+/// What a step printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StepOutput {
     /// Its standard output, or the file's content.
@@ -88,7 +88,7 @@ impl StepRecord {
             requests: Vec::new(),
             kernel: None,
             written: None,
-            host: None,
+            second: None,
             inspected: None,
             held_open: false,
         }

@@ -75,12 +75,12 @@ pub(super) fn judge_captures(
             }
         }
         let stdout = &record.output.stdout;
-        if let Some(host) = record.host.as_ref().filter(|h| h.failed.is_some() || h.stdout != *stdout) {
+        if let Some(second) = record.second.as_ref().filter(|s| s.failed.is_some() || s.stdout != *stdout) {
             judged.failures.push(Failure::Decoded(Box::new(DecodeFailure {
                 step: StepPlace::of(case, step),
                 guest: stdout.clone(),
                 file: file.clone(),
-                host: host.clone(),
+                second: second.clone(),
             })));
         }
         for bug in comparison.known_bugs.iter().filter(|_| comparison.passes()) {

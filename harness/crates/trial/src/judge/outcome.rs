@@ -5,7 +5,7 @@ use camino::Utf8PathBuf;
 use super::taint::{Taint, words};
 use crate::artefacts::TrialDir;
 use crate::case::{Case, ExpectedSplat, Step};
-use crate::execute::{HostOutput, StepError, Transcript};
+use crate::execute::{SecondDecoding, StepError, Transcript};
 use formats::Format;
 use golden::{Bindings, Comparison, Golden, KnownBug};
 use vm::Splat;
@@ -87,7 +87,7 @@ impl ExpectedFailure {
 pub enum Failure {
     /// A capture differs from its golden.
     Capture(Box<CaptureFailure>),
-    /// perf on the host prints something else than perf in the guest, of the same data.
+    /// perf in another guest prints something else than perf in this one, of the same data.
     Decoded(Box<DecodeFailure>),
     /// A module's source does not define what its file holds.
     Module(Box<ModuleFailure>),
@@ -128,8 +128,8 @@ impl Failure {
                 ))
             }
             Failure::Decoded(failure) => Some(format!(
-                "perf on the host and in the guest do not agree on the output of `{}`",
-                failure.step.summary
+                "perf in guest {} and in this one do not agree on the output of `{}`",
+                failure.second.guest, failure.step.summary
             )),
             Failure::Module(failure) => {
                 Some(format!("the source of module {} does not define what its file holds", failure.module))
@@ -162,17 +162,17 @@ pub struct CaptureFailure {
     pub file: Utf8PathBuf,
 }
 
-/// Data that perf on the host and perf in the guest decode differently.
+/// Data that perf in two guests decodes differently.
 #[derive(Debug, Clone)]
 pub struct DecodeFailure {
     /// The step that has decoded it.
     pub step: StepPlace,
-    /// What perf printed in the guest.
+    /// What perf printed in the guest that has recorded it.
     pub guest: Vec<u8>,
     /// The file that holds that.
     pub file: Utf8PathBuf,
-    /// What it printed on the host.
-    pub host: HostOutput,
+    /// What it printed in the other guest.
+    pub second: SecondDecoding,
 }
 
 /// A module whose source and file disagree.

@@ -4,13 +4,14 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use camino::Utf8PathBuf;
+use guest::GuestName;
 use vm::dispatch_log::{LogError, WriteError};
 use vm::qemu::StopReason;
 use vm::{SessionError, SplatKind, StepEnd};
 
 use super::*;
 use crate::case::Step;
-use crate::execute::{DispatchLogError, HarnessError, HostOutput, Inspected};
+use crate::execute::{DispatchLogError, HarnessError, Inspected, SecondDecoding};
 use crate::testing;
 use crate::testing::{facts, step, transcript};
 
@@ -288,12 +289,13 @@ fn formats_that_cannot_be_read_are_a_violation_at_their_line() {
 }
 
 #[test]
-fn host_perf_that_prints_something_else_is_a_failure_that_blesses_nothing() {
+fn second_decoding_that_prints_something_else_is_a_failure_that_blesses_nothing() {
     let decoded = |stdout: &str, failed: Option<&str>| {
         let mut transcript = transcript(&["right\n"]);
-        transcript.steps[0].host = Some(HostOutput {
+        transcript.steps[0].second = Some(SecondDecoding {
+            guest: GuestName::new("other"),
             command: "perf script".to_owned(),
-            dir: Utf8PathBuf::from("host"),
+            dir: Utf8PathBuf::from("decoder"),
             stdout: stdout.as_bytes().to_vec(),
             failed: failed.map(str::to_owned),
         });
@@ -305,7 +307,7 @@ fn host_perf_that_prints_something_else_is_a_failure_that_blesses_nothing() {
     assert!(matches!(&outcome, Outcome::Fail(failures) if matches!(failures[0], Failure::Decoded(_))));
     assert!(!outcome.only_captures_differ());
     let why = outcome.unusable().expect("nothing to bless");
-    assert_eq!(why, "perf on the host and in the guest do not agree on the output of `cat out`");
+    assert_eq!(why, "perf in guest other and in this one do not agree on the output of `cat out`");
 }
 
 #[test]

@@ -17,6 +17,18 @@ pub enum PrepareError {
     /// The wanted accelerator cannot be used: why.
     #[error("{0}")]
     Accelerator(String),
+    /// A step decodes what its guest has recorded, and the guest names no other that does so again.
+    #[error(
+        "{file}:{line}: no guest decodes what guest {guest} records\nhelp: name one of another architecture with `decoder:` in guests/{guest}.yaml"
+    )]
+    NoDecoder {
+        /// The case's file.
+        file: Utf8PathBuf,
+        /// The step's line, from 1.
+        line: usize,
+        /// The guest.
+        guest: GuestName,
+    },
     /// A step names a module that the guest does not have.
     #[error("{file}:{line}: guest {guest} has no module `{module}`: {help}")]
     UnknownModule {
@@ -44,7 +56,7 @@ impl PrepareError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             PrepareError::Image(error) => error.kind(),
-            PrepareError::UnknownModule { .. } => ErrorKind::InvalidInput,
+            PrepareError::UnknownModule { .. } | PrepareError::NoDecoder { .. } => ErrorKind::InvalidInput,
             PrepareError::Accelerator(_) => ErrorKind::Host,
         }
     }

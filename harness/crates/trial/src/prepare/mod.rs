@@ -1,8 +1,7 @@
 //! What trials boot, made when the first trial wants it.
 //!
-//! [`PreparedGuests`] makes each kernel, root file system and the host's perf once, and chooses each guest's
-//! accelerator once, whichever threads ask. A product that cannot
-//! be made is an error of the trials that need it, and of no other.
+//! [`PreparedGuests`] makes each kernel and root file system once, and chooses each guest's accelerator once, whichever
+//! threads ask. A product that cannot be made is an error of the trials that need it, and of no other.
 //!
 //! This module runs no case, knows no golden and prints nothing.
 
@@ -14,14 +13,12 @@ mod probe;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use camino::Utf8PathBuf;
-
 use diagnostic::did_you_mean;
 use guest::{Guest, GuestName};
 use image::{Builder, ImageError, Rootfs, RootfsSpec, plain_name};
 use vm::qemu::{Accel, AccelChoice, WantedAccel};
 
-use crate::case::{Action, Case};
+use crate::case::{Action, Case, Step};
 use crate::plan::Trial;
 pub use error::PrepareError;
 use once::Once;
@@ -31,8 +28,9 @@ pub use prepared_guest::{PreparedGuest, PreparedKernel};
 pub struct PreparedGuests {
     builder: Builder,
     accel: WantedAccel,
+    /// All guests of the project.
+    known: Vec<Guest>,
     guests: Mutex<BTreeMap<GuestName, Arc<Products>>>,
-    host_perf: Once<Utf8PathBuf>,
 }
 
 /// What was made for a guest so far.
@@ -59,9 +57,9 @@ impl From<PrepareError> for Unprepared {
 }
 
 impl PreparedGuests {
-    /// Guests whose products `builder` makes, none of which is made yet.
-    pub fn new(builder: Builder, accel: WantedAccel) -> PreparedGuests {
-        PreparedGuests { builder, accel, guests: Mutex::default(), host_perf: Once::default() }
+    /// Guests whose products `builder` makes, none of which is made yet. `guests` are all of the project's.
+    pub fn new(builder: Builder, guests: &[Guest], accel: WantedAccel) -> PreparedGuests {
+        PreparedGuests { builder, accel, known: guests.to_vec(), guests: Mutex::default() }
     }
 
     /// A guest's kernel.
@@ -99,8 +97,8 @@ impl PreparedGuests {
         }
         let mut prepared = self.guest(guest, &rootfs_of(case))?;
         check_modules(case, &prepared)?;
-        if case.steps.iter().any(|step| matches!(step.action, Action::Decode { .. })) {
-            prepared.host_perf = Some(self.host_perf()?);
+        if let Some(step) = case.steps.iter().find(|step| matches!(step.action, Action::Decode { .. })) {
+            prepared.decoder = Some(Arc::new(self.decoder(trial, step)?));
         }
         match prepared.obstacle(case) {
             Some(why) => Err(Unprepared::Skip(why)),
@@ -132,12 +130,17 @@ impl PreparedGuests {
         self.builder.check_patches()
     }
 
-    /// The perf that runs on the host.
-    ///
-    /// # Errors
-    /// When it cannot be made.
-    pub fn host_perf(&self) -> Result<Utf8PathBuf, PrepareError> {
-        self.host_perf.get(|| self.builder.host_perf())
+    /// The guest that decodes what the guest of a trial records.
+    fn decoder(&self, trial: &Trial<'_>, step: &Step) -> Result<PreparedGuest, PrepareError> {
+        let Trial { case, guest, .. } = trial;
+        let named = guest.decoder.as_ref();
+        let decoder = self.known.iter().find(|known| Some(&known.name) == named);
+        let decoder = decoder.ok_or_else(|| PrepareError::NoDecoder {
+            file: case.file.clone(),
+            line: step.line,
+            guest: guest.name.clone(),
+        })?;
+        self.guest(decoder, &RootfsSpec { perf: true, modules: Vec::new() })
     }
 
     /// What executes a guest's instructions. Where that is not certain, the guest is booted to see.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::Utf8Path;
 
 use golden::Facts;
 use guest::Guest;
@@ -39,9 +39,8 @@ pub struct PreparedGuest {
     pub rootfs: Rootfs,
     /// What executes its instructions, and why.
     pub accel: AccelChoice,
-    /// The perf that runs on the host, of the same source as the guest's kernel; `None` where
-    /// nothing is decoded.
-    pub host_perf: Option<Utf8PathBuf>,
+    /// The guest, of another architecture, that decodes what this one records; `None` where nothing is decoded.
+    pub decoder: Option<Arc<PreparedGuest>>,
     /// How long a boot may take.
     pub boot_timeout: Duration,
 }
@@ -69,7 +68,7 @@ impl PreparedGuest {
         accel: AccelChoice,
     ) -> PreparedGuest {
         let guest = guest.clone();
-        PreparedGuest { guest, kernel, rootfs, accel, host_perf: None, boot_timeout: BOOT_TIMEOUT }
+        PreparedGuest { guest, kernel, rootfs, accel, decoder: None, boot_timeout: BOOT_TIMEOUT }
     }
 
     /// What a golden's conditions can ask of the guest.
@@ -89,9 +88,12 @@ impl PreparedGuest {
                 "guest {guest} runs under {accel}, and the case requires tcg: run it with `--accel tcg`"
             ));
         }
-        let perf = self.rootfs.perf.as_ref().filter(|_| case.requires.perf)?;
-        (!perf.features.libtraceevent)
-            .then(|| format!("perf of guest {guest} was built without libtraceevent"))
+        let with_perf = case.requires.perf.then_some(self).into_iter().chain(self.decoder.as_deref());
+        let lacks = |guest: &&PreparedGuest| {
+            guest.rootfs.perf.as_ref().is_some_and(|perf| !perf.features.libtraceevent)
+        };
+        let lacking = with_perf.into_iter().find(lacks)?;
+        Some(format!("perf of guest {} was built without libtraceevent", lacking.guest.name))
     }
 
     /// Start the guest. See [`Machine::start`].

@@ -7,6 +7,7 @@
 //! This module knows a guest by its [`Port`] only: no process, no console, no case.
 
 mod error;
+mod files;
 mod pending;
 mod port;
 mod request;
@@ -117,6 +118,8 @@ impl<P: Port> Session<P> {
             Work::Run(_) => FrameKind::Run,
             Work::RunOpen(_) => FrameKind::RunOpen,
             Work::Read(_) => FrameKind::Read,
+            Work::Write { .. } => FrameKind::Write,
+            Work::Append { .. } => FrameKind::Append,
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
         self.requests.push(nonce);

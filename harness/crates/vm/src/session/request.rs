@@ -13,6 +13,20 @@ pub enum Work {
     RunOpen(String),
     /// Read a file to its end.
     Read(String),
+    /// Make a file hold these bytes. See [`Session::write_file`](super::Session::write_file).
+    Write {
+        /// Its path.
+        path: String,
+        /// All that it is to hold.
+        content: Vec<u8>,
+    },
+    /// Add these bytes to the end of a file.
+    Append {
+        /// Its path.
+        path: String,
+        /// What is added.
+        content: Vec<u8>,
+    },
 }
 
 /// A request.
@@ -31,8 +45,9 @@ pub struct Request {
 impl Request {
     /// The payload of its frame, as guests/agent/protocol.h describes it.
     pub(super) fn payload(&self) -> Vec<u8> {
-        let body = match &self.work {
-            Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => text,
+        let (body, content) = match &self.work {
+            Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => (text, None),
+            Work::Write { path, content } | Work::Append { path, content } => (path, Some(content)),
         };
         let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::new();
@@ -40,6 +55,10 @@ impl Request {
         bytes.extend(length.to_le_bytes());
         bytes.extend(self.cwd.as_bytes());
         bytes.extend(body.as_bytes());
+        if let Some(content) = content {
+            bytes.push(0);
+            bytes.extend(content);
+        }
         bytes
     }
 
@@ -48,6 +67,7 @@ impl Request {
         match &self.work {
             Work::Run(script) | Work::RunOpen(script) => format!("the end of `{}`", first_line(script)),
             Work::Read(path) => format!("the content of {path}"),
+            Work::Write { path, .. } | Work::Append { path, .. } => format!("the end of writing {path}"),
         }
     }
 }
@@ -67,7 +87,7 @@ pub enum StepEnd {
     TimedOut,
     /// It reached its output limit and was killed.
     Flooded,
-    /// It could not be started, opened or read: errno.
+    /// It could not be started, opened, read or written: errno.
     Errno(u32),
 }
 
@@ -129,6 +149,10 @@ mod tests {
         };
         assert_eq!(request.payload(), b"\x05\0\0\0\x02\0\0\0/df");
         assert_eq!(request.awaited(), "the content of f");
+        let work = Work::Write { path: "f".to_owned(), content: b"a\0b".to_vec() };
+        let write = Request { work, ..request.clone() };
+        assert!(write.payload().ends_with(b"/df\0a\0b"));
+        assert_eq!(write.awaited(), "the end of writing f");
         let script = Request { work: Work::Run("\n  \n a\nb".to_owned()), ..request };
         assert_eq!(script.awaited(), "the end of ` a`");
     }
