@@ -25,10 +25,10 @@
 
 #include "agent.h"
 #include "file.h"
+#include "frame.h"
 #include "protocol.h"
 #include "pump.h"
 
-#define CHUNK 65536
 /* The exit status by which the child of a request says that it could not start; errno follows on
  * the failure pipe. */
 #define CHILD_FAILED 127
@@ -49,35 +49,11 @@ struct stream {
 	uint64_t total;
 };
 
-static int port = -1;
 static int child_signals = -1;
 static const char *shell;
 static const char *kernel_log;
 /* Open from the start: whatever is mounted over /proc, they are the kernel's. */
 static int tainted = -1, levels = -1;
-static void (*end_agent)(const char *failure);
-
-static void put32(unsigned char *p, uint32_t v)
-{
-	for (int i = 0; i < 4; i++)
-		p[i] = v >> (8 * i);
-}
-
-static void put64(unsigned char *p, uint64_t v)
-{
-	put32(p, v);
-	put32(p + 4, v >> 32);
-}
-
-static uint32_t get32(const unsigned char *p)
-{
-	return p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-	return get32(p) | (uint64_t)get32(p + 4) << 32;
-}
 
 static uint64_t now_us(void)
 {
@@ -85,65 +61,6 @@ static uint64_t now_us(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-/* The host is gone or does not speak the protocol: nothing is left to be done here. */
-static void __attribute__((noreturn)) give_up(const char *why)
-{
-	end_agent(why);
-	abort();
-}
-
-static void write_all(const void *data, size_t size)
-{
-	const char *p = data;
-
-	while (size) {
-		ssize_t n = write(port, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			give_up("the host closed the agent's port");
-		p += n;
-		size -= n;
-	}
-}
-
-/* Returns 0 when the host has closed its end before the first byte. */
-static int read_all(void *data, size_t size)
-{
-	char *p = data;
-	size_t got = 0;
-
-	while (got < size) {
-		ssize_t n = read(port, p + got, size - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			give_up("the agent's port cannot be read");
-		if (n == 0) {
-			if (got)
-				give_up("the host closed the agent's port inside a frame");
-			return 0;
-		}
-		got += n;
-	}
-	return 1;
-}
-
-static void send_frame(uint32_t type, uint64_t nonce, const void *payload, uint32_t length)
-{
-	static unsigned char frame[FRAME_HEADER + CHUNK];
-
-	put32(frame, FRAME_MAGIC);
-	put32(frame + 4, type);
-	put64(frame + 8, nonce);
-	put32(frame + 16, length);
-	put32(frame + 20, 0);
-	memcpy(frame + FRAME_HEADER, payload, length);
-	write_all(frame, FRAME_HEADER + length);
 }
 
 /* Where the kernel's messages are divided: those before the mark came before the end of the request, 0
@@ -174,7 +91,7 @@ static void send_ready(void)
 	put32(payload + 4, sysconf(_SC_NPROCESSORS_ONLN));
 	memcpy(payload + 8, u.release, n);
 	mark(0);
-	send_frame(FRAME_READY, 0, payload, 8 + n);
+	frame_send(FRAME_READY, 0, payload, 8 + n);
 }
 
 /* The first `n` numbers in a file below /proc/sys/kernel. */
@@ -213,7 +130,7 @@ static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 	put32(payload + 48, level[0]);
 	put32(payload + 52, level[1]);
 	mark(r->nonce);
-	send_frame(FRAME_DONE, r->nonce, payload, sizeof payload);
+	frame_send(FRAME_DONE, r->nonce, payload, sizeof payload);
 }
 
 /* In the child: never returns. `in` is -1 for an input that is empty. */
@@ -277,7 +194,7 @@ static int reap(pid_t pid, int *status, struct pump *out, struct pump *err)
 /* Send on what a pump has passed on, at most one chunk. */
 static void pass_on(const struct request *r, struct stream *s, uint64_t room)
 {
-	static char buffer[CHUNK];
+	static char buffer[FRAME_CHUNK];
 	ssize_t n;
 
 	if (s->pump.output < 0 || room == 0)
@@ -291,7 +208,7 @@ static void pass_on(const struct request *r, struct stream *s, uint64_t room)
 		return;
 	}
 	s->total += n;
-	send_frame(s->frame, r->nonce, buffer, n);
+	frame_send(s->frame, r->nonce, buffer, n);
 }
 
 static void read_request(struct request *r)
@@ -301,12 +218,12 @@ static void read_request(struct request *r)
 	static char directory[4096];
 	uint32_t length, n;
 
-	if (!read_all(header, sizeof header))
+	if (!frame_read(header, sizeof header))
 		give_up("the host closed the agent's port");
 	length = get32(header + 16);
 	if (get32(header) != FRAME_MAGIC || length > FRAME_PAYLOAD_MAX)
 		give_up("a frame without the protocol's magic, or too long");
-	if (length && !read_all(payload, length))
+	if (length && !frame_read(payload, length))
 		give_up("the host closed the agent's port inside a frame");
 	r->type = get32(header + 4);
 	r->nonce = get64(header + 8);
@@ -360,7 +277,7 @@ static void quiesce(const struct request *r)
 	}
 	sched_setaffinity(0, sizeof all, &all);
 	put64(value, timebase());
-	send_frame(FRAME_QUIESCED, r->nonce, value, sizeof value);
+	frame_send(FRAME_QUIESCED, r->nonce, value, sizeof value);
 }
 
 static void close_pipe_end(int fd)
@@ -429,7 +346,7 @@ static void serve(const struct request *r)
 			{ out.pump.output, POLLIN, 0 },
 			{ err.pump.output, POLLIN, 0 },
 			{ child_signals, POLLIN, 0 },
-			{ port, POLLIN, 0 }, /* POLLHUP: the host is gone */
+			{ frame_port(), POLLIN, 0 }, /* POLLHUP: the host is gone */
 		};
 
 		if (kind == DONE_EXITED && room == 0) {
@@ -496,10 +413,9 @@ void agent(int the_port, const char *the_shell, const char *log, void (*end)(con
 	struct request request;
 	sigset_t children;
 
-	port = the_port;
+	frame_open(the_port, end);
 	shell = the_shell;
 	kernel_log = log;
-	end_agent = end;
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	child_signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -514,8 +430,7 @@ void agent(int the_port, const char *the_shell, const char *log, void (*end)(con
 		read_request(&request);
 		switch (request.type) {
 		case FRAME_END:
-			end_agent(NULL);
-			abort();
+			frame_end();
 		case FRAME_CLOSE:
 		case FRAME_KILL:
 			break;

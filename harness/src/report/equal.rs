@@ -93,7 +93,7 @@ impl<'t> Way<'t> {
 }
 
 impl<'t> FailureWay<'t> {
-    /// `None` where perf on the host and in the guest differ: what they print is each trial's own.
+    /// `None` where perf in the decoder and in the guest differ: what they print is each trial's own.
     fn of(failure: &'t Failure) -> Option<FailureWay<'t>> {
         match failure {
             Failure::Capture(failure) => Some(FailureWay::Capture(CaptureWay::of(failure))),

@@ -38,6 +38,7 @@ fn program() -> &'static Utf8Path {
                 &agent,
                 &agent.join("agent.c"),
                 &agent.join("file.c"),
+                &agent.join("frame.c"),
                 &agent.join("pump.c"),
                 &here.join("tests/agent_on_host.c"),
             ])

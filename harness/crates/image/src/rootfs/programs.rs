@@ -12,8 +12,18 @@ use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
 
-const AGENT_FILES: [&str; 8] =
-    ["agent.c", "agent.h", "file.c", "file.h", "init.c", "protocol.h", "pump.c", "pump.h"];
+const AGENT_FILES: [&str; 10] = [
+    "agent.c",
+    "agent.h",
+    "file.c",
+    "file.h",
+    "frame.c",
+    "frame.h",
+    "init.c",
+    "protocol.h",
+    "pump.c",
+    "pump.h",
+];
 const AGENT_FLAGS: [&str; 8] =
     ["-std=gnu11", "-D_GNU_SOURCE", "-Os", "-static", "-s", "-Wall", "-Wextra", "-Wno-unused-result"];
 const TIMEOUT: Duration = Duration::from_secs(300);

@@ -144,7 +144,7 @@ impl Machine {
                 ) => {}
                 None => {
                     interrupt::check().map_err(|_| StopReason::Interrupted)?;
-                    return Err(self.late(what, timeout));
+                    return Err(StopReason::TimedOut { what: what.to_owned(), timeout });
                 }
             }
         }
@@ -182,14 +182,9 @@ impl Machine {
         }
     }
 
-    /// Something did not happen in time: because of the guest, unless QEMU itself does not run.
-    fn late(&self, what: &str, timeout: Duration) -> StopReason {
-        let what = what.to_owned();
-        if self.group.is_suspended() {
-            StopReason::Suspended(what)
-        } else {
-            StopReason::TimedOut { what, timeout }
-        }
+    /// Whether QEMU was suspended by a signal, so that what did not happen in time says nothing of the guest.
+    pub fn is_suspended(&self) -> bool {
+        self.group.is_suspended()
     }
 
     /// What went wrong with the logs.
@@ -218,7 +213,10 @@ impl Machine {
                 }
                 Some(MachineEvent::Frame(frame)) => return Ok(Some(frame)),
                 Some(_) => {}
-                None => return Err(self.late("the guest to power off", timeout)),
+                None => {
+                    let what = "the guest to power off".to_owned();
+                    return Err(StopReason::TimedOut { what, timeout });
+                }
             }
         }
     }

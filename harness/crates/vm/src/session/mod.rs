@@ -166,7 +166,18 @@ impl<P: Port> Session<P> {
                 self.kill(pending)?;
                 Ok(false)
             }
-            Err(stop) => Err(stop.into()),
+            Err(stop) if until < pending.deadline => Err(stop.into()),
+            Err(stop) => Err(self.given_up(stop)),
+        }
+    }
+
+    /// What is said of a guest that is waited for no longer: a timeout of one that is suspended is not its own.
+    fn given_up(&self, stop: StopReason) -> SessionError {
+        match stop {
+            StopReason::TimedOut { what, .. } if self.machine.is_suspended() => {
+                StopReason::Suspended(what).into()
+            }
+            stop => stop.into(),
         }
     }
 
@@ -196,7 +207,8 @@ impl<P: Port> Session<P> {
     /// As [`Session::request`]; a guest whose processor has no timebase, which only powerpc has.
     pub fn quiesce(&mut self) -> Result<u64, SessionError> {
         let nonce = self.send_quiesce()?;
-        let frame = self.machine.frame(QUIESCING, Instant::now() + GRACE, GRACE)?;
+        let frame = self.machine.frame(QUIESCING, Instant::now() + GRACE, GRACE);
+        let frame = frame.map_err(|stop| self.given_up(stop))?;
         Ok(quiesced(&frame, nonce)?)
     }
 
@@ -209,7 +221,8 @@ impl<P: Port> Session<P> {
         let deadline = Instant::now() + GRACE;
         let mut ended = false;
         loop {
-            let frame = self.machine.frame(QUIESCING, deadline, GRACE)?;
+            let frame = self.machine.frame(QUIESCING, deadline, GRACE);
+            let frame = frame.map_err(|stop| self.given_up(stop))?;
             if frame.kind == FrameKind::Quiesced {
                 let timebase = quiesced(&frame, nonce)?;
                 return Ok((!ended).then_some(timebase));
@@ -234,7 +247,7 @@ impl<P: Port> Session<P> {
         let result = match ended {
             Ok(None) => Ok(()),
             Ok(Some(frame)) => Err(ProtocolError::AfterEnd(frame.kind).into()),
-            Err(stop) => Err(stop.into()),
+            Err(stop) => Err(self.given_up(stop)),
         };
         (self.machine, result)
     }

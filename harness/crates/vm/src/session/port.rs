@@ -27,6 +27,11 @@ pub trait Port {
     /// # Errors
     /// When it does not end in time, or not in order.
     fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason>;
+
+    /// Whether the guest is suspended from outside.
+    fn is_suspended(&self) -> bool {
+        false
+    }
 }
 
 impl Port for Machine {
@@ -44,5 +49,9 @@ impl Port for Machine {
 
     fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason> {
         Machine::wait_for_exit(self, timeout)
+    }
+
+    fn is_suspended(&self) -> bool {
+        Machine::is_suspended(self)
     }
 }
