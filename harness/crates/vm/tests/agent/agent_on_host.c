@@ -1,6 +1,6 @@
 /*
  * The agent as a process of the host, with a socket as standard input for its port: for
- * harness/crates/vm/tests/agent.rs. It exits with 0 after END and with 3 when it gives up, with the reason on
+ * harness/crates/vm/tests/agent/. It exits with 0 after END and with 3 when it gives up, with the reason on
  * standard error, and with 128 and the signal's number when a signal ended it.
  *
  * In a guest the machine ends with the agent. Here a parent stays, to which the scripts of an agent that has ended
