@@ -7,6 +7,8 @@
 
 mod captures;
 mod outcome;
+#[cfg(test)]
+mod splat_tests;
 mod splats;
 mod taint;
 #[cfg(test)]
