@@ -99,7 +99,7 @@ fn filter_that_selects_nothing_is_refused() {
     assert_refused(&project, &["run", "x86_46"], &["no trial matches `x86_46`", "did you mean `x86_64`?"]);
     assert_refused(&project, &["run", "t@x86_64", "u"], &["no trial matches `u`"]);
     assert_refused(&project, &["list", "absent"], &["no trial matches `absent`"]);
-    let bless = goldtrace(&project, &["bless", "absent"]).env_remove("CI").output().expect("runs");
+    let bless = goldtrace(&project, &["bless", "absent"]).output().expect("runs");
     assert_eq!(bless.status.code(), Some(2));
     let text = String::from_utf8_lossy(&bless.stderr).into_owned();
     assert_eq!(text, "error: no case matches `absent`\nhelp: `goldtrace list` prints all cases\n");
@@ -178,10 +178,8 @@ fn bless_is_refused_under_ci_before_anything_is_built() {
 #[test]
 fn goldens_are_not_written_from_a_patched_kernel() {
     let refusal = "goldens are not written from another kernel than the project's own (patch /p.patch)";
-    let Output { status, stderr, .. } = goldtrace(&project(), &["run", "--patch", "/p.patch", "--bless"])
-        .env_remove("CI")
-        .output()
-        .expect("runs");
+    let Output { status, stderr, .. } =
+        goldtrace(&project(), &["run", "--patch", "/p.patch", "--bless"]).output().expect("runs");
     assert_output(
         (status.code().expect("a status"), String::from_utf8_lossy(&stderr).into_owned()),
         2,
@@ -201,8 +199,7 @@ fn run_of_no_trial_is_refused() {
 
 #[test]
 fn bless_without_a_run_is_refused() {
-    let Output { status, stdout, .. } =
-        goldtrace(&project(), &["bless"]).env_remove("CI").output().expect("runs");
+    let Output { status, stdout, .. } = goldtrace(&project(), &["bless"]).output().expect("runs");
     let text = String::from_utf8_lossy(&stdout).into_owned();
     assert_output((status.code().expect("a status"), text), 1, &["t: refused: there is no last run"]);
 }
