@@ -256,6 +256,27 @@ fn a_module_for_another_machine_or_kernel_is_refused_before_boot() {
 }
 
 #[test]
+fn directory_that_builds_no_module_is_named() {
+    let project = project();
+    project.write("cases/hello/module/Kbuild", b"obj-$(CONFIG_GOLDTRACE_NO_SUCH) += hello.o\n");
+    let error =
+        "error: `module` builds no module: its Kbuild or Makefile adds nothing to obj-m for this kernel's";
+    assert_ends(&project, &["run", "--bless", "--guest", "ppc64le"], 2, &[error]);
+}
+
+#[test]
+fn path_that_is_not_in_the_kernels_source_is_named() {
+    for path in ["samples/goldtrace-no-such", "Documentation/trace"] {
+        let case =
+            format!("title: T\nmodules:\n  - tree: {path}\nsteps:\n  - run: 'true'\n    capture: out\n");
+        let project = TestProject::new(&case, &[("out", "")]);
+        let error =
+            format!("error: `{path}` in the kernel's source is not a directory with a Kbuild or Makefile");
+        assert_ends(&project, &["run", "--guest", "ppc64le"], 2, &[error.as_str()]);
+    }
+}
+
+#[test]
 fn errors_of_modules_in_files_have_their_places() {
     let project = project();
     project.write("cases/left/Kbuild", b"");

@@ -131,7 +131,7 @@ fn recipe(
         .with("source", context.kernel_source().sha256())
         .with("patches", patches.key())
         .with("config", wanted.to_text())
-        .with("compiler", toolchain::version(&guest.kernel.cross)?)
+        .with("toolchain", toolchain::identity(&guest.kernel.cross)?)
         .with("make", shell_words::join(KernelMake::new(guest).words("localversion")))
         .with("targets", TARGETS.join(" "))
         .with("kept", format!("{} {KEPT:?} {KBUILD} {COLLECT_KBUILD}", guest.kernel.image));
@@ -158,6 +158,10 @@ impl KernelMake {
             "KBUILD_BUILD_HOST=goldtrace".to_owned(),
             "KBUILD_BUILD_VERSION=1".to_owned(),
             "KBUILD_BUILD_TIMESTAMP=1970-01-01 00:00:00 UTC".to_owned(),
+            // Kconfig puts the versions of these into the configuration, and nothing here is built with them.
+            "RUSTC=absent".to_owned(),
+            "BINDGEN=absent".to_owned(),
+            "PAHOLE=absent".to_owned(),
         ]);
         words
     }
@@ -285,7 +289,7 @@ mod tests {
             ("source", recipe_with(|f| f.sources.kernel.sha256 = "another".to_owned())),
             ("patches", recipe_with(|f| f.patch("kernel/sched/core.c"))),
             ("config", recipe_with(|f| fragment(f, "CONFIG_KASAN=y\n"))),
-            ("compiler", recipe_with(|f| f.guest.kernel.cross = String::new())),
+            ("toolchain", recipe_with(|f| f.guest.kernel.cross = String::new())),
             ("make", recipe_with(|f| f.guest.kernel.make_arch = "x86".to_owned())),
             ("kept", recipe_with(|f| f.guest.kernel.image = "bzImage".to_owned())),
         ];

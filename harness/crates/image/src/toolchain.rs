@@ -1,9 +1,13 @@
 //! The programs that kernels, modules and perf are built with, and the compiler cache.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use camino::Utf8Path;
 use vm::process;
 use xshell::{Cmd, Shell, cmd};
 
+use crate::digest::file_digest;
 use crate::environment::{Network, clean};
 use crate::error::ImageError;
 
@@ -75,14 +79,39 @@ pub(crate) fn require_all(cross: &str) -> Result<(), ImageError> {
     cross_programs(cross).iter().try_for_each(|(program, _)| require(program))
 }
 
-/// The first lines that the compiler and the linker print about their versions.
-pub(crate) fn version(cross: &str) -> Result<String, ImageError> {
+/// What builds for one machine are made with, as it counts in the key of a product: compiler, linker and the libc that
+/// programs are linked with; and those of the host, as a kernel's build compiles programs for itself.
+///
+/// # Errors
+/// A missing compiler, or no libc for it.
+pub(crate) fn identity(cross: &str) -> Result<String, ImageError> {
+    // Products ask for it often, and it does not change while this runs: an upgrade meanwhile would fail builds anyway.
+    static KNOWN: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(identity) = known.get(cross) {
+        return Ok(identity.clone());
+    }
+    let target = identity_of(cross)?;
+    let identity = if cross.is_empty() { target } else { format!("{target}host {}", identity_of("")?) };
+    known.insert(cross.to_owned(), identity.clone());
+    Ok(identity)
+}
+
+fn identity_of(cross: &str) -> Result<String, ImageError> {
     let sh = shell()?;
     let (gcc, ld) = (format!("{cross}gcc"), format!("{cross}ld"));
     let first = |text: String| text.lines().next().unwrap_or_default().to_owned();
-    let gcc = ask(&gcc, cmd!(sh, "{gcc} --version"))?;
-    let ld = ask(&ld, cmd!(sh, "{ld} --version"))?;
-    Ok(format!("{}\n{}", first(gcc), first(ld)))
+    let compiler = first(ask(&gcc, cmd!(sh, "{gcc} --version"))?);
+    let linker = first(ask(&ld, cmd!(sh, "{ld} --version"))?);
+    // gcc prints the bare name of a file that it does not find.
+    let libc = ask(&gcc, cmd!(sh, "{gcc} -print-file-name=libc.a"))?;
+    let libc = file_digest(Utf8Path::new(&libc)).map_err(|error| {
+        let package = if cross.is_empty() { "libc6-dev".to_owned() } else { format!("the libc6-dev of {cross}gcc") };
+        ImageError::Host(format!(
+            "failed to read the libc of `{gcc}`, `{libc}`: {error}\nhelp: install {package}, or run `ci/bootstrap`"
+        ))
+    })?;
+    Ok(format!("{compiler}\n{linker}\nlibc {}\n", libc.as_str()))
 }
 
 /// Debian's name for the machine that the compiler's programs run on, such as `x86_64-linux-gnu`:
@@ -136,6 +165,8 @@ pub(crate) fn jobs() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -146,11 +177,55 @@ mod tests {
             cross_programs("powerpc64le-linux-gnu-")[0],
             ("powerpc64le-linux-gnu-gcc".to_owned(), "gcc-powerpc64le-linux-gnu".to_owned())
         );
-        let error = version("no-such-machine-").expect_err("no compiler");
+        let error = identity("no-such-machine-").expect_err("no compiler");
         assert_eq!(
             error.to_string(),
             "program `no-such-machine-gcc` is missing\n\
              help: install package gcc-no-such-machine, or run `ci/bootstrap`"
         );
+    }
+
+    /// A compiler and a linker of this name, whose libc has this text.
+    fn fake(dir: &Utf8Path, cross: &str, version: &str, libc: Option<&str>) {
+        let write = |name: &str, script: &str| {
+            let path = dir.join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+        };
+        let path = dir.join("libc.a");
+        let found = if libc.is_some() { path.as_str() } else { "libc.a" };
+        let print = format!("case $1 in --version) echo '{version}';; *) echo {found};; esac");
+        write(&format!("{cross}gcc"), &print);
+        write(&format!("{cross}ld"), "echo ld 1");
+        if let Some(text) = libc {
+            std::fs::write(path, text).expect("written");
+        }
+    }
+
+    #[test]
+    fn compiler_linker_and_libc_count_and_those_of_the_host_too() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        let cross = format!("{dir}/x-");
+        let identity = |version: &str, libc: &str| {
+            fake(dir, "x-", version, Some(libc));
+            identity_of(&cross).expect("there")
+        };
+        let first = identity("gcc 12", "a");
+        assert!(first.starts_with("gcc 12\nld 1\nlibc ca978112ca1b"), "{first}");
+        assert_ne!(identity("gcc 13", "a"), first);
+        assert_ne!(identity("gcc 12", "b"), first);
+        let whole = super::identity(&cross).expect("there");
+        assert!(whole.ends_with(&format!("host {}", super::identity("").expect("there"))), "{whole}");
+    }
+
+    #[test]
+    fn compiler_without_a_libc_is_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let dir = Utf8Path::from_path(dir.path()).expect("UTF-8");
+        fake(dir, "x-", "gcc 12", None);
+        let text = identity_of(&format!("{dir}/x-")).expect_err("no libc").to_string();
+        assert!(text.starts_with(&format!("failed to read the libc of `{dir}/x-gcc`, `libc.a`: ")), "{text}");
+        assert!(text.contains("help: install the libc6-dev of "), "{text}");
     }
 }

@@ -58,7 +58,7 @@ impl ModuleBuild<'_> {
             .with("source", source.digest().as_str())
             .with("at", at.as_str())
             .with("patches", patches.key())
-            .with("compiler", toolchain::version(&self.guest.kernel.cross)?)
+            .with("toolchain", toolchain::identity(&self.guest.kernel.cross)?)
             .with("make", shell_words::join(self.words()))
             .with("layout", "3");
         Ok(recipe)
@@ -170,7 +170,7 @@ mod tests {
             ("at", recipe_with("kernel", "source", "samples/a", |_| ())),
             ("patches", recipe_with("kernel", "source", "outside", |f| f.patch("samples/a/a.c"))),
             (
-                "compiler",
+                "toolchain",
                 recipe_with("kernel", "source", "outside", |f| f.guest.kernel.cross = String::new()),
             ),
             (

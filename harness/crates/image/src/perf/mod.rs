@@ -120,7 +120,7 @@ fn recipe(
             "libraries",
             libraries.iter().map(|package| format!("{}\n", package.sha256())).collect::<String>(),
         )
-        .with("compiler", toolchain::version(&target.cross)?)
+        .with("toolchain", toolchain::identity(&target.cross)?)
         .with("make", shell_words::join(make::words(target, "sysroot".into(), true)))
         .with("layout", "1");
     Ok(recipe)
@@ -212,7 +212,7 @@ mod tests {
             ("source", with("another", |_| ())),
             ("patches", with("source", |f| f.patch("tools/perf/perf.c"))),
             ("libraries", with("source", |f| f.sources.perf.packages[1].sha256 = "another".to_owned())),
-            ("compiler", with("source", |f| f.guest.kernel.cross = String::new())),
+            ("toolchain", with("source", |f| f.guest.kernel.cross = String::new())),
             ("make", with("source", |f| f.guest.kernel.make_arch = "x86".to_owned())),
         ];
         let base = with("source", |_| ());

@@ -72,9 +72,8 @@ pub(crate) fn agent(context: &BuildContext<'_>, guest: &Guest) -> Result<Product
 
 fn agent_recipe(context: &BuildContext<'_>, guest: &Guest) -> Result<Recipe, ImageError> {
     let gcc = format!("{}gcc", guest.kernel.cross);
-    let sh = toolchain::shell()?;
     let mut recipe = Recipe::new("agent", guest.arch.name)
-        .with("compiler", toolchain::ask(&gcc, cmd!(sh, "{gcc} --version"))?)
+        .with("toolchain", toolchain::identity(&guest.kernel.cross)?)
         .with("command", format!("{gcc} {}", AGENT_FLAGS.join(" ")));
     for file in AGENT_FILES {
         let path = context.project.path("guests/agent").join(file);
@@ -96,7 +95,7 @@ mod tests {
             agent_recipe(&fixture.context(), &fixture.guest).expect("a compiler")
         };
         let host = |f: &mut Fixture| f.guest.kernel.cross = String::new();
-        let mut changed = vec![("compiler", with(&host)), ("command", with(&host))];
+        let mut changed = vec![("toolchain", with(&host)), ("command", with(&host))];
         changed.extend(AGENT_FILES.map(|file| {
             let edit =
                 |f: &mut Fixture| fs::write(f.root.join("guests/agent").join(file), "x").expect("written");
