@@ -116,6 +116,8 @@ mod tests {
             "n_vals: 3",
             "hist_data: (____ptrval____)",
             "hist_data: 9536f554",
+            "hist_data: 0000000000000000",
+            "      var.hist_data: 0000000000000000",
             "x hist_data: 000000009536f554",
         ] {
             assert_eq!(span(line), None, "{line}");
@@ -139,6 +141,10 @@ mod tests {
         );
         assert!(messages("hist_data: (____ptrval____)")[0].contains("no key"));
         assert!(messages("hist_data: c000000002a53800")[0].contains("leaks"));
+        assert_eq!(
+            messages("hist_data: 0000000000000000"),
+            ["1: expected a hashed pointer, found a null pointer"]
+        );
         assert!(messages("hist_data: 12")[0].contains("16 hexadecimal digits"));
     }
 }
