@@ -20,12 +20,12 @@ const LINE_MAX: usize = 1024;
 const GAP_MAX: u64 = 1_000_000;
 
 /// A function in a report's own line: the last `f+0x1/0x2` of a `WARNING:` line, the one that follows `in` in KASAN's.
-static IN_LINE: LazyLock<Regex> = LazyLock::new(|| valid(r"([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
+static IN_LINE: LazyLock<Regex> = LazyLock::new(|| valid(r"([.A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
 /// `BUG: KCSAN: data-race in f / g`, whose functions have no offset.
-static DATA_RACE: LazyLock<Regex> = LazyLock::new(|| valid(r"data-race in ([A-Za-z_][\w.]*)"));
+static DATA_RACE: LazyLock<Regex> = LazyLock::new(|| valid(r"data-race in ([.A-Za-z_][\w.]*)"));
 /// Where the processor was: of x86 in the kernel's code segment, and of powerpc with a symbol.
 static POSITION: LazyLock<Regex> =
-    LazyLock::new(|| valid(r"^(?:RIP: 0010:|NIP \[[0-9a-f]+\] )([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
+    LazyLock::new(|| valid(r"^(?:RIP: 0010:|NIP \[[0-9a-f]+\] )([.A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+"));
 /// The same where it was in no function.
 static NOWHERE: LazyLock<Regex> = LazyLock::new(|| valid(r"^(?:RIP: 0010:|NIP \[[0-9a-f]+\] )0x[0-9a-f]+$"));
 /// The panic that `oops=panic` makes of an oops (the architectures' `oops_end`).

@@ -23,7 +23,7 @@ static REPORT: LazyLock<Regex> = LazyLock::new(|| {
         r"RIP: |[RE][A-Z0-9]{2}: |CR\d: |DR\d: |[CDEFGS]S: |PKRU: |PGD |",
         r"NIP|LR \[|REGS: |MSR: |CFAR: |IRQMASK: |GPR\d\d: |-{3,4} interrupt: |",
         r"LE PAGE_SIZE=|Faulting instruction address: |",
-        r" *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?(?:\? )?(?:[A-Za-z_][\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+|0x[0-9a-f]+)",
+        r" *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?(?:\? )?(?:[.A-Za-z_][\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+|0x[0-9a-f]+)",
         r"(?: \[\w+\])?(?: \(unreliable\))?$)",
     ))
 });
@@ -34,7 +34,7 @@ static TRACE: LazyLock<Regex> =
 /// chance.
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     valid(
-        r"^ *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?([A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?$",
+        r"^ *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?([.A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?$",
     )
 });
 /// Functions that print a report or lead to the printing: they are on top of its call trace.

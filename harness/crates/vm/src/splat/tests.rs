@@ -432,3 +432,22 @@ fn flood_of_splats_fills_no_memory_and_its_panic_is_kept() {
     let endless = format!("WARNING: at f+0x1/0x2\n{}", "CPU: 1\n".repeat(10_000));
     assert_eq!(one(&logged(&endless)).block.len(), 250);
 }
+
+/// `.TOC.` is the only symbol near data that a stack may hold on ppc64le (`print_ip_sym`, arch/powerpc/kernel/process.c).
+#[test]
+fn symbol_that_begins_with_a_dot_is_a_line_of_the_call_trace() {
+    let console = "\
+<1>[    2.100000] BUG: Kernel NULL pointer dereference on write at 0x00000004
+<4>[    2.100000] Oops: Kernel access of bad area, sig: 11 [#1]
+<4>[    2.100000] NIP [c00000000009be94] vpa_dtl_event_add+0x68/0x178
+<4>[    2.100000] Call Trace:
+<4>[    2.100000] [c000000002677700] [c000000000658000] .TOC.+0x0/0x8000 (unreliable)
+<4>[    2.100000] [c000000002677760] [c000000000228be8] event_sched_in+0xe0/0x248
+<4>[    2.200000] ---[ end trace 0000000000000000 ]---
+<4>[    2.200000] 
+<0>[    3.200000] Kernel panic - not syncing: Fatal exception
+";
+    let splats = Splat::scan(console.as_bytes());
+    assert_eq!(splats.len(), 1, "{splats:?}");
+    assert!(splats[0].fatal);
+}
