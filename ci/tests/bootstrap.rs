@@ -29,6 +29,26 @@ impl Host {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
     }
 
+    /// Where it unpacks what conflicts with the host's packages.
+    fn prefix(&self) -> PathBuf {
+        self.dir.path().join("prefix")
+    }
+
+    /// A package of QEMU in the current directory of apt-get, whose programs run `script`.
+    fn qemu_package(&self, script: &str) {
+        let root = self.dir.path().join("package");
+        fs::create_dir_all(root.join("usr/bin")).expect("made");
+        fs::create_dir_all(root.join("DEBIAN")).expect("made");
+        let control = "Package: qemu-system\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\n\
+                       Description: none\n";
+        fs::write(root.join("DEBIAN/control"), control).expect("written");
+        for program in ["qemu-system-ppc64", "qemu-system-x86_64"] {
+            self.program(&format!("package/usr/bin/{program}"), script);
+        }
+        let built = Command::new("dpkg-deb").arg("--build").arg(&root).arg(self.dir.path()).output();
+        assert!(built.expect("runs").status.success());
+    }
+
     fn calls_file(&self) -> PathBuf {
         self.dir.path().join("calls")
     }
@@ -42,8 +62,11 @@ impl Host {
     fn bootstrap(&self) -> (i32, String) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("bootstrap");
         let path = format!("{}:/usr/bin:/bin", self.dir.path().display());
-        let Output { status, stdout, stderr } =
-            Command::new(script).env("PATH", path).output().expect("runs");
+        let Output { status, stdout, stderr } = Command::new(script)
+            .env("PATH", path)
+            .env("GOLDTRACE_PREFIX", self.prefix())
+            .output()
+            .expect("runs");
         let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
         (status.code().expect("a status"), text)
     }
@@ -84,6 +107,62 @@ fn packages_in_conflict_are_named_and_nothing_is_installed() {
     assert!(text.contains("help: "), "{text}");
     let calls = host.calls();
     assert!(calls.iter().all(|call| !call.contains("install") || call.contains("--simulate")), "{calls:?}");
+}
+
+/// Only QEMU conflicts; what it depends on would be installed, and one package upgraded.
+const QEMU_REMOVES: &str = "\
+case \" $* \" in
+*' --simulate '*' qemu-system-x86 '*)
+	echo 'Remv qemu-utils [1:9.0+other1]'
+	echo 'Inst libfdt1 (1.6 Debian:12/stable [amd64])'
+	echo 'Inst libglib2.0-0 [2.74] (2.75 Debian:12/stable [amd64])'
+	echo 'Inst qemu-system-x86 (1:7.2 Debian:12/stable [amd64]) []'
+	;;
+*' download '*) cp \"${0%/*}\"/*.deb . ;;
+esac";
+
+#[test]
+fn qemu_in_conflict_is_unpacked_beside_the_packages() {
+    let host = Host::new(0, QEMU_REMOVES);
+    host.qemu_package("echo QEMU $LD_LIBRARY_PATH $*");
+    let (status, text) = host.bootstrap();
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("as packages they conflict with qemu-utils\n"), "{text}");
+    let calls = host.calls();
+    let install = calls.iter().find(|c| c.contains("install") && !c.contains("--simulate")).expect("one");
+    assert!(install.contains("--no-remove") && install.contains(" bc "), "{install}");
+    assert!(!install.contains("qemu"), "{install}");
+    let downloads = calls.iter().find(|call| call.contains(" download ")).expect("one");
+    assert!(downloads.ends_with(" libfdt1=1.6 libglib2.0-0=2.75 qemu-system-x86=1:7.2"), "{downloads}");
+
+    let qemu = host.prefix().join("bin/qemu-system-ppc64");
+    let printed = Command::new(qemu).args(["-m", "1 G"]).output().expect("runs").stdout;
+    let printed = String::from_utf8(printed).expect("text");
+    let libraries = host.prefix().join("lib/goldtrace/qemu/usr/lib/");
+    assert!(printed.starts_with(&format!("QEMU {}", libraries.display())), "{printed}");
+    assert!(printed.ends_with(" -m 1 G\n"), "{printed}");
+
+    // With the other packages there, nothing is left to do; without that QEMU, there is.
+    host.program("dpkg-query", "for p in \"$@\"; do case $p in qemu*) ;; *) echo installed $p ;; esac; done");
+    assert_eq!(host.bootstrap(), (0, "ci/bootstrap: nothing to install\n".to_owned()));
+    fs::remove_file(host.prefix().join("lib/goldtrace/qemu/usr/bin/qemu-system-ppc64")).expect("removed");
+    let (status, text) = host.bootstrap();
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("ci/bootstrap: unpacking QEMU in "), "{text}");
+}
+
+#[test]
+fn unpacked_qemu_that_does_not_start_is_an_error() {
+    let host = Host::new(0, QEMU_REMOVES);
+    host.qemu_package("echo libx.so: cannot open shared object file >&2; exit 127");
+    for _ in 0..2 {
+        let (status, text) = host.bootstrap();
+        assert_eq!(status, 1, "{text}");
+        assert!(text.contains("libx.so: cannot open shared object file\n"), "{text}");
+        assert!(text.contains("lib/goldtrace/qemu does not start\n"), "{text}");
+    }
+    let left = fs::read_dir(host.prefix().join("lib/goldtrace")).expect("there").count();
+    assert_eq!(left, 1, "only the QEMU itself");
 }
 
 #[test]
