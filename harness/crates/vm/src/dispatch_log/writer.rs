@@ -18,7 +18,7 @@ use crate::qemu::GuestControl;
 /// How long the guest may take to begin its recording.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long the guest may take to read what was written, beyond the time that entries ask for.
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Writes logs into a running guest, as its hypervisor would.
 #[derive(Debug)]

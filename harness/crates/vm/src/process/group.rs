@@ -189,6 +189,24 @@ impl ProcessGroup {
         })
     }
 
+    /// How long the command has been ready to run in all while no CPU was free for it: the most of any of its threads.
+    /// Zero where the system does not count it (/proc/PID/schedstat, Documentation/scheduler/sched-stats.rst).
+    pub fn waited_for_cpu(&self) -> Duration {
+        let leader = self.leader.as_raw_nonzero();
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        // The command and the guard's own watcher, which sleeps.
+        let children = read(&format!("/proc/{leader}/task/{leader}/children"));
+        let threads = children.split_whitespace().filter_map(|process| {
+            let threads = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+            Some(threads.flatten().map(|thread| thread.path().join("schedstat")))
+        });
+        let waited = threads.flatten().filter_map(|path| {
+            let text = std::fs::read_to_string(path).ok()?;
+            text.split_whitespace().nth(1)?.parse().ok()
+        });
+        Duration::from_nanos(waited.max().unwrap_or_default())
+    }
+
     /// Kill every process of the group.
     pub fn kill(&self) {
         // The group has a member until it is dropped, if only the leader that was not reaped.
@@ -274,6 +292,18 @@ mod tests {
         let (group, _out, _err) =
             ProcessGroup::start_piped(Command::new("goldtrace-absent")).expect("starts");
         assert_eq!(group.wait().expect("ended").code(), Some(127));
+    }
+
+    #[test]
+    fn wait_for_a_cpu_that_another_process_keeps_busy_is_counted() {
+        let busy = "while :; do :; done";
+        let script = format!("taskset -p -c 0 $$ >/dev/null; ({busy}) & {busy}");
+        let (group, _out, _err) = ProcessGroup::start_piped(sh(&script)).expect("starts");
+        let start = Instant::now();
+        while group.waited_for_cpu() < Duration::from_millis(50) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{:?}", group.waited_for_cpu());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{Frame, Splat};
 pub(super) const EVENTS_MAX: usize = 16;
 
 /// How long a line may take from the kernel's log through the console.
-const MARK_TIMEOUT: Duration = Duration::from_secs(10);
+const MARK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long what QEMU left in its pipes may take to arrive after its end.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -187,6 +187,11 @@ impl Machine {
         self.group.is_suspended()
     }
 
+    /// How long QEMU has been ready to run in all while no CPU of the host was free for it.
+    pub fn waited_for_cpu(&self) -> Duration {
+        self.group.waited_for_cpu()
+    }
+
     /// What went wrong with the logs.
     fn log_error(&self) -> Option<MachineLogError> {
         self.console.error().or_else(|| self.stderr.error())
@@ -199,12 +204,16 @@ impl Machine {
         while !ended(&self.seen) && Instant::now() < deadline && self.event(deadline).is_some() {}
     }
 
-    /// Wait until QEMU exits after the guest was asked to power off; the frame when the agent sends one all the same.
+    /// Wait until `deadline`, which is `timeout` away, for QEMU to exit after the guest was asked to power off; the frame
+    /// when the agent sends one all the same.
     ///
     /// # Errors
     /// When QEMU does not exit in time, or not with status 0.
-    pub(crate) fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason> {
-        let deadline = Instant::now() + timeout;
+    pub(crate) fn wait_for_exit(
+        &mut self,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<Option<Frame>, StopReason> {
         loop {
             match self.event(deadline) {
                 Some(MachineEvent::Exited(status)) if status.success() => return Ok(None),

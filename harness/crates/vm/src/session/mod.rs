@@ -11,6 +11,7 @@ mod files;
 mod pending;
 mod port;
 mod request;
+mod timeout;
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +19,17 @@ pub use error::{ProtocolError, SessionError};
 pub use pending::Pending;
 pub use port::Port;
 pub use request::{Answer, KernelState, Request, StepEnd, Work};
+use timeout::Timeout;
 
 use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
 use crate::qemu::{GuestControl, Machine, StopReason};
 
 /// How long a guest may take for what needs none of its commands: to kill a process group, to run the agent on each
-/// CPU. It is long, since a guest that takes longer is said to hang, and the host may be busy.
+/// CPU.
 const GRACE: Duration = Duration::from_secs(30);
+
+/// What is waited for while the guest boots.
+const GREETING: &str = "the agent's greeting";
 
 /// What is waited for while the guest's interrupt handlers end.
 const QUIESCING: &str = "the guest's CPUs to finish their interrupt handlers";
@@ -55,16 +60,17 @@ impl<P: Port> Session<P> {
     /// were asked for.
     ///
     /// # Errors
-    /// When the guest does not get that far within `timeout`, or is another one. The machine comes
-    /// back with the error, for its console.
+    /// When the guest does not get that far within `timeout`, not counting what it waits for a CPU of the host, or is
+    /// another one. The machine comes back with the error, for its console.
     pub fn open(
         mut machine: P,
         release: &str,
         cpus: u64,
         timeout: Duration,
     ) -> Result<Session<P>, Box<OpenError<P>>> {
-        let deadline = machine.started() + timeout;
-        let frame = match machine.frame("the agent's greeting", deadline, timeout) {
+        let greeted = Timeout::of_boot(&machine, timeout)
+            .wait(&mut machine, |machine, deadline, timeout| machine.frame(GREETING, deadline, timeout));
+        let frame = match greeted {
             Ok(frame) => frame,
             Err(stop) => return Err(Box::new(OpenError { machine, error: stop.into() })),
         };
@@ -123,7 +129,8 @@ impl<P: Port> Session<P> {
         };
         self.machine.send(&Frame { kind, nonce, payload })?;
         self.requests.push(nonce);
-        Ok(Pending::new(nonce, request.awaited(), request.timeout, request.output_limit))
+        let timeout = Timeout::new(&self.machine, request.timeout);
+        Ok(Pending::new(nonce, request.awaited(), timeout, request.output_limit))
     }
 
     /// Wait for the end of an answer.
@@ -132,7 +139,7 @@ impl<P: Port> Session<P> {
     /// As [`Session::request`].
     pub fn finish(&mut self, mut pending: Pending) -> Result<Answer, SessionError> {
         loop {
-            let deadline = pending.deadline;
+            let deadline = pending.timeout.deadline();
             if self.gather(&mut pending, deadline)? {
                 return Ok(pending.answer);
             }
@@ -149,7 +156,9 @@ impl<P: Port> Session<P> {
             match self.gather(pending, until) {
                 Ok(true) => return Ok(true),
                 Ok(false) => {}
-                Err(SessionError::Stopped(StopReason::TimedOut { .. })) if until < pending.deadline => {
+                Err(SessionError::Stopped(StopReason::TimedOut { .. }))
+                    if until < pending.timeout.deadline() =>
+                {
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -160,13 +169,15 @@ impl<P: Port> Session<P> {
     /// Take the next frame of the answer, which has to come until `until`; whether it was the last. A request whose
     /// own deadline is over is killed first.
     fn gather(&mut self, pending: &mut Pending, until: Instant) -> Result<bool, SessionError> {
-        match self.machine.frame(&pending.awaited, until.min(pending.deadline), pending.timeout) {
+        let deadline = pending.timeout.deadline();
+        match self.machine.frame(&pending.awaited, until.min(deadline), pending.timeout.length()) {
             Ok(frame) => Ok(pending.add(frame)?),
-            Err(StopReason::TimedOut { .. }) if pending.deadline <= until && !pending.killed => {
+            Err(stop) if until < deadline => Err(stop.into()),
+            Err(StopReason::TimedOut { .. }) if pending.timeout.extend(&self.machine) => Ok(false),
+            Err(StopReason::TimedOut { .. }) if !pending.killed => {
                 self.kill(pending)?;
                 Ok(false)
             }
-            Err(stop) if until < pending.deadline => Err(stop.into()),
             Err(stop) => Err(self.given_up(stop)),
         }
     }
@@ -186,8 +197,7 @@ impl<P: Port> Session<P> {
         self.machine.send(&Frame { kind: FrameKind::Kill, nonce: pending.nonce, payload: Vec::new() })?;
         pending.awaited += ", which was to be killed at its timeout";
         pending.killed = true;
-        pending.timeout = GRACE;
-        pending.deadline = Instant::now() + GRACE;
+        pending.timeout = Timeout::new(&self.machine, GRACE);
         Ok(())
     }
 
@@ -207,8 +217,7 @@ impl<P: Port> Session<P> {
     /// As [`Session::request`]; a guest whose processor has no timebase, which only powerpc has.
     pub fn quiesce(&mut self) -> Result<u64, SessionError> {
         let nonce = self.send_quiesce()?;
-        let frame = self.machine.frame(QUIESCING, Instant::now() + GRACE, GRACE);
-        let frame = frame.map_err(|stop| self.given_up(stop))?;
+        let frame = self.frame_while_quiescing(&mut Timeout::new(&self.machine, GRACE))?;
         Ok(quiesced(&frame, nonce)?)
     }
 
@@ -218,17 +227,23 @@ impl<P: Port> Session<P> {
     /// As [`Session::quiesce`].
     pub fn quiesce_during(&mut self, pending: &mut Pending) -> Result<Option<u64>, SessionError> {
         let nonce = self.send_quiesce()?;
-        let deadline = Instant::now() + GRACE;
+        let mut timeout = Timeout::new(&self.machine, GRACE);
         let mut ended = false;
         loop {
-            let frame = self.machine.frame(QUIESCING, deadline, GRACE);
-            let frame = frame.map_err(|stop| self.given_up(stop))?;
+            let frame = self.frame_while_quiescing(&mut timeout)?;
             if frame.kind == FrameKind::Quiesced {
                 let timebase = quiesced(&frame, nonce)?;
                 return Ok((!ended).then_some(timebase));
             }
             ended |= pending.add(frame)?;
         }
+    }
+
+    fn frame_while_quiescing(&mut self, timeout: &mut Timeout) -> Result<Frame, SessionError> {
+        let frame = timeout.wait(&mut self.machine, |machine, deadline, timeout| {
+            machine.frame(QUIESCING, deadline, timeout)
+        });
+        frame.map_err(|stop| self.given_up(stop))
     }
 
     fn send_quiesce(&mut self) -> Result<u64, SessionError> {
@@ -243,7 +258,8 @@ impl<P: Port> Session<P> {
     /// When it does not end by itself. The machine comes back either way, for its console.
     pub fn end(mut self) -> (P, Result<(), SessionError>) {
         let sent = self.machine.send(&Frame { kind: FrameKind::End, nonce: nonce(), payload: Vec::new() });
-        let ended = sent.and_then(|()| self.machine.wait_for_exit(END_TIMEOUT));
+        let mut timeout = Timeout::new(&self.machine, END_TIMEOUT);
+        let ended = sent.and_then(|()| timeout.wait(&mut self.machine, P::wait_for_exit));
         let result = match ended {
             Ok(None) => Ok(()),
             Ok(Some(frame)) => Err(ProtocolError::AfterEnd(frame.kind).into()),

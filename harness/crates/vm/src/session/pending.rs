@@ -1,9 +1,10 @@
 //! An answer that is on its way: its frames, checked one by one.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::error::ProtocolError;
 use super::request::{Answer, KernelState, StepEnd};
+use super::timeout::Timeout;
 use crate::{Frame, FrameKind};
 
 /// An answer that is on its way.
@@ -12,8 +13,7 @@ pub struct Pending {
     pub(super) nonce: u64,
     /// What is waited for, for messages.
     pub(super) awaited: String,
-    pub(super) timeout: Duration,
-    pub(super) deadline: Instant,
+    pub(super) timeout: Timeout,
     /// Its timeout is over, and its processes are being killed.
     pub(super) killed: bool,
     output_limit: usize,
@@ -23,7 +23,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(nonce: u64, awaited: String, timeout: Duration, output_limit: u32) -> Pending {
+    pub(super) fn new(nonce: u64, awaited: String, timeout: Timeout, output_limit: u32) -> Pending {
         let answer = Answer {
             end: StepEnd::Exited(0),
             stdout: Vec::new(),
@@ -32,8 +32,8 @@ impl Pending {
             held_open: false,
             kernel: KernelState::default(),
         };
-        let (deadline, output_limit) = (Instant::now() + timeout, output_limit as usize);
-        Pending { nonce, awaited, timeout, deadline, killed: false, output_limit, ended: false, answer }
+        let output_limit = output_limit as usize;
+        Pending { nonce, awaited, timeout, killed: false, output_limit, ended: false, answer }
     }
 
     /// What the guest has answered so far.

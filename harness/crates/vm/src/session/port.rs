@@ -22,15 +22,21 @@ pub trait Port {
     /// Why no frame will come; `what` was waited for.
     fn frame(&mut self, what: &str, deadline: Instant, timeout: Duration) -> Result<Frame, StopReason>;
 
-    /// Wait until the guest has powered off, as END asks it to; the frame when the agent sends one instead.
+    /// Wait until `deadline`, which is `timeout` away, for the guest to power off, as END asks it to; the frame when the
+    /// agent sends one instead.
     ///
     /// # Errors
     /// When it does not end in time, or not in order.
-    fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason>;
+    fn wait_for_exit(&mut self, deadline: Instant, timeout: Duration) -> Result<Option<Frame>, StopReason>;
 
     /// Whether the guest is suspended from outside.
     fn is_suspended(&self) -> bool {
         false
+    }
+
+    /// How long the guest has been ready to run in all while no CPU of the host was free for it.
+    fn waited_for_cpu(&self) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -47,11 +53,15 @@ impl Port for Machine {
         Machine::frame(self, what, deadline, timeout)
     }
 
-    fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason> {
-        Machine::wait_for_exit(self, timeout)
+    fn wait_for_exit(&mut self, deadline: Instant, timeout: Duration) -> Result<Option<Frame>, StopReason> {
+        Machine::wait_for_exit(self, deadline, timeout)
     }
 
     fn is_suspended(&self) -> bool {
         Machine::is_suspended(self)
+    }
+
+    fn waited_for_cpu(&self) -> Duration {
+        Machine::waited_for_cpu(self)
     }
 }

@@ -1,5 +1,6 @@
 //! The host's side of the protocol against an agent that each test scripts.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::*;
@@ -13,6 +14,9 @@ struct FakeAgent {
     queue: VecDeque<Result<Frame, StopReason>>,
     reply: Reply,
     sent: Vec<FrameKind>,
+    /// How long it has waited for a CPU, and how much more it has each time that somebody asks.
+    waited: Cell<Duration>,
+    starving: Duration,
 }
 
 impl Port for FakeAgent {
@@ -31,13 +35,18 @@ impl Port for FakeAgent {
         self.queue.pop_front().unwrap_or_else(late)
     }
 
-    fn wait_for_exit(&mut self, timeout: Duration) -> Result<Option<Frame>, StopReason> {
+    fn wait_for_exit(&mut self, _: Instant, timeout: Duration) -> Result<Option<Frame>, StopReason> {
         let late = || StopReason::TimedOut { what: "the end".to_owned(), timeout };
         match self.queue.pop_front() {
             Some(Err(StopReason::Exited(status))) if status.success() => Ok(None),
             Some(other) => other.map(Some),
             None => Err(late()),
         }
+    }
+
+    fn waited_for_cpu(&self) -> Duration {
+        self.waited.set(self.waited.get() + self.starving);
+        self.waited.get()
     }
 }
 
@@ -75,6 +84,8 @@ fn open(
         queue: greeting.into_iter().collect(),
         reply: Box::new(reply),
         sent: Vec::new(),
+        waited: Cell::default(),
+        starving: Duration::ZERO,
     };
     Session::open(agent, "7.2.12", 2, Duration::from_secs(90)).map_err(|failed| failed.error)
 }
@@ -243,6 +254,32 @@ fn request_is_killed_at_its_timeout() {
     let answer = session.request(&request()).expect("an answer");
     assert_eq!((answer.end, answer.stdout.as_slice()), (StepEnd::TimedOut, &b"a"[..]));
     assert_eq!(session.machine().sent, [FrameKind::Run, FrameKind::Kill]);
+}
+
+/// A request of a second, and how many times its end was waited for until it was killed.
+fn waits(starving: Duration) -> usize {
+    let mut session = session(|sent| match sent.kind {
+        FrameKind::Kill => vec![done(sent.nonce, 2, 0, 0, 0)],
+        _ => Vec::new(),
+    });
+    session.machine.starving = starving;
+    let mut pending = session.start(&request()).expect("sent");
+    let mut waits = 0;
+    while session.machine.sent.len() == 1 {
+        let deadline = pending.timeout.deadline();
+        assert!(!session.gather(&mut pending, deadline).expect("goes on"));
+        waits += 1;
+    }
+    assert_eq!(session.finish(pending).expect("an answer").end, StepEnd::TimedOut);
+    waits
+}
+
+#[test]
+fn time_in_which_the_host_had_no_cpu_for_the_guest_does_not_count() {
+    assert_eq!(waits(Duration::ZERO), 1);
+    // One second, then four more, then four more: nine is the most, and then there is nothing to add.
+    assert_eq!(waits(Duration::from_secs(4)), 4);
+    assert_eq!(waits(Duration::from_secs(1000)), 2);
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Port for Agent {
         }
     }
 
-    fn wait_for_exit(&mut self, _: Duration) -> Result<Option<Frame>, StopReason> {
+    fn wait_for_exit(&mut self, _: Instant, _: Duration) -> Result<Option<Frame>, StopReason> {
         if let Some(frame) =
             Frame::read(&mut self.port).map_err(|error| StopReason::Port(error.to_string()))?
         {
