@@ -115,6 +115,14 @@ pub enum HarnessError {
     /// No guest was prepared to decode.
     #[error("there is no guest that decodes recordings")]
     NoDecoder,
+    /// The kernel did not look for leaked memory.
+    #[error("failed to look for leaked memory in the guest: {end}{stderr}")]
+    Leaks {
+        /// How the request ended.
+        end: StepEnd,
+        /// The last lines of its standard error, each indented on a line of its own.
+        stderr: String,
+    },
     /// The guest does not have the module.
     #[error("the guest has no module `{0}`")]
     NoModule(String),

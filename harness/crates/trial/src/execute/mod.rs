@@ -8,6 +8,7 @@ mod decode;
 mod decoder;
 mod dispatch_log;
 mod inspect;
+mod leaks;
 mod problem;
 mod step;
 mod transcript;
@@ -67,7 +68,10 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
                 Ok(decoder) => {
                     trial.decoder = decoder;
                     match trial.check_boot() {
-                        Ok(()) => trial.steps(&mut transcript.steps)?,
+                        Ok(()) => match trial.steps(&mut transcript.steps)? {
+                            None => trial.look_for_leaks(&mut transcript.steps).err(),
+                            stopped => stopped,
+                        },
                         Err(abort) => Some(abort),
                     }
                 }
@@ -200,6 +204,18 @@ impl RunningTrial<'_> {
             done.push(record);
         }
         Ok(None)
+    }
+
+    /// Let a kernel that can look for leaked memory do so. What it finds counts as the last step's.
+    fn look_for_leaks(&mut self, done: &mut [StepRecord]) -> Result<(), Abort> {
+        if !self.prepared.kernel.symbols.contains(leaks::SYMBOL) {
+            return Ok(());
+        }
+        leaks::look_for_leaks(&mut self.session)?;
+        if let Some(last) = done.last_mut() {
+            last.requests.extend(self.session.take_requests());
+        }
+        Ok(())
     }
 
     /// Do a step in the guest, and the hypervisor's part in it. Says whether it ended as the case says.

@@ -136,7 +136,7 @@ impl Block {
             (Stage::Announced, _) => self.is_near(line),
             _ if self.is_same_record(line) => true,
             _ if kind.has_end() => self.is_near(line),
-            (Stage::Text, _) => kind.has_text() && self.is_near(line),
+            (Stage::Text, _) => form::may_be_text(kind, text) && self.is_near(line),
             (Stage::Trace, _) => form::may_follow_trace(kind, text),
         };
         if !belongs {

@@ -23,7 +23,7 @@ static REPORT: LazyLock<Regex> = LazyLock::new(|| {
         r"RIP: |[RE][A-Z0-9]{2}: |CR\d: |DR\d: |[CDEFGS]S: |PKRU: |PGD |",
         r"NIP|LR \[|REGS: |MSR: |CFAR: |IRQMASK: |GPR\d\d: |-{3,4} interrupt: |",
         r"LE PAGE_SIZE=|Faulting instruction address: |",
-        r" *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?(?:\? )?(?:[.A-Za-z_][\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+|0x[0-9a-f]+)",
+        r"(?:kmemleak:)? *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?(?:\? )?(?:[.A-Za-z_][\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+|0x[0-9a-f]+)",
         r"(?: \[\w+\])?(?: \(unreliable\))?$)",
     ))
 });
@@ -34,7 +34,7 @@ static TRACE: LazyLock<Regex> =
 /// chance.
 static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     valid(
-        r"^ *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?([.A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?$",
+        r"^(?:kmemleak:)? *(?:\[[0-9a-f]{16}\] \[[0-9a-f]{16}\] )?([.A-Za-z_][\w.]*)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[\w+\])?$",
     )
 });
 /// Functions that print a report or lead to the printing: they are on top of its call trace.
@@ -46,7 +46,7 @@ static REPORTING: LazyLock<Regex> = LazyLock::new(|| {
         r"debug_check_no_\w+|check_noncircular|__lock_acquire|lock_acquire|mark_lock\w*|bad_page|dump_header|",
         r"oom_kill_process|out_of_memory|free_page_is_bad|__free_pages_prepare|schedule|__schedule|",
         r"(object|slab)_err|__slab_err|slab_\w*report|",
-        r"_*(alloc|kmalloc|folio_alloc)_\w+)(\.\w+)*$",
+        r"_*(alloc|kmalloc|kmem_cache_alloc|folio_alloc)_\w+|kmemleak_\w+|kmemdup\w*|kstrn?dup\w*)(\.\w+)*$",
     ))
 });
 /// What the memory's state is printed as, after the call trace of a failed allocation (`__show_mem`, lib/show_mem.c
@@ -97,6 +97,14 @@ pub(super) fn of(text: &str) -> Form {
         Form::Report { trace: TRACE.is_match(text) }
     } else {
         Form::Text
+    }
+}
+
+/// Whether text may stand before the call trace of a report of this kind, or between its lines.
+pub(super) fn may_be_text(kind: SplatKind, text: &str) -> bool {
+    match kind {
+        SplatKind::Leak => text.starts_with("kmemleak: "),
+        _ => kind.has_text(),
     }
 }
 

@@ -41,6 +41,8 @@ pub enum SplatKind {
     UnhandledIrq,
     /// A network device whose last reference is not given up.
     NetdeviceLeak,
+    /// kmemleak found memory that nothing points to any more.
+    Leak,
     /// A process of the guest died of a memory access.
     Segfault,
     /// SLUB found an object that something has written beyond, or freed twice.
@@ -57,7 +59,7 @@ pub enum SplatKind {
 
 impl SplatKind {
     /// All of them, by the words that case files use.
-    pub const ALL: [(&'static str, SplatKind); 24] = [
+    pub const ALL: [(&'static str, SplatKind); 25] = [
         ("panic", SplatKind::Panic),
         ("oops", SplatKind::Oops),
         ("bug", SplatKind::Bug),
@@ -76,6 +78,7 @@ impl SplatKind {
         ("allocation-failure", SplatKind::AllocationFailure),
         ("unhandled-irq", SplatKind::UnhandledIrq),
         ("netdevice-leak", SplatKind::NetdeviceLeak),
+        ("leak", SplatKind::Leak),
         ("segfault", SplatKind::Segfault),
         ("slab", SplatKind::Slab),
         ("list-corruption", SplatKind::ListCorruption),

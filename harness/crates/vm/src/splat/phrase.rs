@@ -20,7 +20,7 @@ pub(super) struct Found {
 }
 
 /// The first pattern in this list that matches decides: narrow ones come before wide ones.
-const PHRASES: [(&str, SplatKind); 60] = [
+const PHRASES: [(&str, SplatKind); 61] = [
     (r"Kernel panic - not syncing", SplatKind::Panic),
     (r"\bBUG: KASAN: ", SplatKind::Kasan),
     (r"\bBUG: KCSAN: ", SplatKind::Kcsan),
@@ -76,6 +76,8 @@ const PHRASES: [(&str, SplatKind); 60] = [
     ),
     (r"\birq \d+: nobody cared", SplatKind::UnhandledIrq),
     (r"\bunregister_netdevice: waiting for ", SplatKind::NetdeviceLeak),
+    // `__print_unreferenced`, mm/kmemleak.c.
+    (r"^kmemleak: unreferenced object\b", SplatKind::Leak),
     (r"\bsegfault (\(\d+\) )?at ", SplatKind::Segfault),
     // lib/list_debug.c.
     (r"\blist_(add|del)( double add:| corruption)", SplatKind::ListCorruption),
@@ -99,6 +101,9 @@ const PHRASES: [(&str, SplatKind); 60] = [
 /// The line before the report of a `WARN()`, a `BUG()` or of UBSAN.
 const CUT_HERE: &str = "------------[ cut here ]------------";
 
+/// What the lines of kmemleak's reports begin with, but for the first line of each.
+const LEAK_DETAIL: &str = "kmemleak:  ";
+
 static SET: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSet::new(PHRASES.iter().map(|(pattern, _)| *pattern)).expect("the patterns are valid")
 });
@@ -111,8 +116,8 @@ pub(super) fn find(line: &str) -> Option<Found> {
     if line.starts_with(RULE) {
         return Some(Found { kind: SplatKind::Message, announces: true });
     }
-    if matches!(form::of(line), Form::Report { .. }) {
-        // The names of functions and modules say nothing.
+    if line.starts_with(LEAK_DETAIL) || matches!(form::of(line), Form::Report { .. }) {
+        // The names of functions and modules say nothing, nor do the bytes of leaked memory.
         return None;
     }
     let index = SET.matches(line).iter().next()?;

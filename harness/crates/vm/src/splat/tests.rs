@@ -364,6 +364,36 @@ fn phrase_determines_kind_and_function() {
     }
 }
 
+/// The lines of `__print_unreferenced` and `dedup_flush`, mm/kmemleak.c, Linux 7.2.12, of a module that loses memory.
+#[test]
+fn leak_is_named_by_the_function_that_allocated() {
+    use SplatKind::{Leak, Message};
+    let report = |address: &str| {
+        format!(
+            "\
+<4>[   21.100000] kmemleak: unreferenced object 0x{address} (size 64):
+<4>[   21.100000] kmemleak:   comm \"modprobe\", pid 63, jiffies 4294892096
+<4>[   21.100000] kmemleak:   hex dump (first 32 bytes):
+<4>[   21.100000] kmemleak:     00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00  ................
+<4>[   21.100000] kmemleak:     42 55 47 3a 20 78 00 00 00 00 00 00 00 00 00 00  BUG: x..........
+<4>[   21.100000] kmemleak:   backtrace (crc 0):
+<4>[   21.100000] kmemleak:     kmemleak_alloc+0x1/0x2
+<4>[   21.100000] kmemleak:     __kmalloc_cache_noprof+0x1e4/0x2f0
+<4>[   21.100000] kmemleak:     lose+0x2c/0x40 [loses]
+<4>[   21.100000] kmemleak:     do_one_initcall+0x1/0x2
+<4>[   21.100000] kmemleak:   ... and 3 more object(s) with the same backtrace
+"
+        )
+    };
+    let console = format!("{}{}<4>[   21.100001] other\n", report("ffff88800a"), report("c000000002"));
+    let splats = scan(&console);
+    let kinds: Vec<_> = splats.iter().map(|splat| (splat.kind, splat.function.as_deref())).collect();
+    assert_eq!(kinds, [(Leak, Some("lose")), (Leak, Some("lose")), (Message, None)]);
+    assert_eq!(splats[0].frames, ["lose", "do_one_initcall"]);
+    assert_eq!(splats[0].block.len(), 11);
+    assert_eq!(splats[0].fingerprint(), splats[1].fingerprint());
+}
+
 #[test]
 fn lost_messages_are_counted_and_are_no_splat() {
     let scanner = scan_with(
