@@ -1,7 +1,8 @@
 //! ReportText for a person, in which nothing but our own colours controls the terminal.
 //!
 //! Whatever is written is escaped, wherever it comes from: a guest, a compiler, a file's name. So no report has to know
-//! which of its parts somebody else could choose. Lines and tabs stay.
+//! which of its parts somebody else could choose. Lines and tabs stay. What GitHub's runner would take for a command in
+//! a job's log, a line that begins with `::` or has `##[`, is escaped too.
 
 use std::fmt::{self, Write};
 
@@ -32,8 +33,24 @@ impl ReportText {
         for c in text.chars() {
             match escape_char(c).filter(|_| c != '\n') {
                 Some(escape) => self.0.push_str(&escape),
+                None if self.would_be_workflow_command(c) => {
+                    let _ = write!(self.0, "\\x{:02x}", u32::from(c));
+                }
                 None => self.0.push(c),
             }
+        }
+    }
+
+    /// Whether a character would make a workflow command of GitHub's runner of the line so far.
+    fn would_be_workflow_command(&self, c: char) -> bool {
+        match c {
+            ':' if self.0.ends_with(':') => {
+                // A style is not printed where no terminal is.
+                let line = self.0.rsplit('\n').next().unwrap_or_default();
+                anstream::adapter::strip_str(line).to_string().trim_start() == ":"
+            }
+            '[' => self.0.ends_with("##"),
+            _ => false,
         }
     }
 
@@ -92,6 +109,19 @@ mod tests {
         let mut whole = ReportText::default();
         whole.append(&text);
         assert_eq!(whole.as_str(), "a\\x1b[8m\\u{202e}\tb\n\x1b[31mc\\x1b[0m\x1b[0md");
+    }
+
+    #[test]
+    fn workflow_commands_are_escaped() {
+        let shown = |text: &str| ReportText::of(format_args!("{text}")).as_str().to_owned();
+        assert_eq!(shown("::a::b\n \t::c\nd::e"), ":\\x3aa::b\n \t:\\x3ac\nd::e");
+        assert_eq!(shown("a##[b] #[c]"), "a##\\x5bb] #[c]");
+        // In pieces, and behind a style.
+        let mut text = ReportText::of(format_args!("{}{}", "  :", ":a\n#"));
+        text.plain("#");
+        text.plain("[b]\n");
+        text.styled(AnsiColor::Red.on_default(), "::c");
+        assert_eq!(text.as_str(), "  :\\x3aa\n##\\x5bb]\n\x1b[31m:\\x3ac\x1b[0m");
     }
 
     proptest! {
