@@ -18,6 +18,8 @@ const TAIL_LINES: usize = 25;
 const TAIL_BYTES: u64 = 1 << 16;
 /// A line longer than this is passed on in parts, in bytes.
 const LINE_MAX: u64 = 1 << 16;
+/// How much one command may print, in bytes. The build of a kernel prints a hundredth of it.
+const OUTPUT_MAX: u64 = 64 << 20;
 /// How many lines wait to be written; then the command waits.
 const LINES_MAX: usize = 64;
 
@@ -61,6 +63,19 @@ pub enum LoggedError {
         /// The log's last lines.
         tail: String,
     },
+    /// It printed more than a log may hold and was killed.
+    #[error(
+        "failed to run `{command}`: it printed more than {max} MiB\nthe last lines of {log}:\n{tail}",
+        max = OUTPUT_MAX >> 20
+    )]
+    Flooded {
+        /// The command line.
+        command: String,
+        /// The whole log.
+        log: Utf8PathBuf,
+        /// The log's last lines.
+        tail: String,
+    },
     /// It could not be started, its output not kept, or the user has interrupted.
     #[error("failed to run `{command}`: {error}")]
     Io {
@@ -90,12 +105,18 @@ pub fn run_logged(logged: LoggedCommand<'_>, mut on_line: impl FnMut(&str)) -> R
 
     let (lines, received) = sync_channel(LINES_MAX);
     std::thread::spawn(move || send_lines(out, &lines));
+    let mut printed = 0;
     loop {
         // The clock is looked at first: there is always a line of a command that prints for ever.
         let left = deadline.saturating_duration_since(Instant::now());
         let line = if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { received.recv_timeout(left) };
         match line {
             Ok(line) => {
+                printed += line.len() as u64;
+                if printed > OUTPUT_MAX {
+                    let tail = tail(log).map_err(fail)?;
+                    return Err(LoggedError::Flooded { command: shown, log: log.to_owned(), tail });
+                }
                 file.write_all(&line).map_err(fail)?;
                 on_line(String::from_utf8_lossy(&line).trim_end());
             }
@@ -183,6 +204,19 @@ mod tests {
             assert!(matches!(error, LoggedError::TimedOut { .. }), "{error}");
         }
         assert!(start.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn command_that_fills_its_log_is_killed() {
+        let sh = Shell::new().expect("a directory");
+        let dir = tempfile::tempdir().expect("a directory");
+        let log = &Utf8Path::from_path(dir.path()).expect("UTF-8").join("log");
+        let (script, timeout) = ("exec tr '\\0' x < /dev/zero", Duration::from_secs(600));
+        let logged = LoggedCommand { command: cmd!(sh, "sh -c {script}"), log, timeout };
+        let error = run_logged(logged, |_| ()).expect_err("endless").to_string();
+        assert!(error.contains("it printed more than 64 MiB\nthe last lines of "), "{error}");
+        let size = log.metadata().expect("there").len();
+        assert!(size <= OUTPUT_MAX + 100, "{size} bytes");
     }
 
     #[test]
