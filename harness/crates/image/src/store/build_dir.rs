@@ -9,6 +9,7 @@ use xshell::{Cmd, Shell};
 use crate::environment::{Network, clean};
 use crate::error::ImageError;
 use crate::progress::ProgressSink;
+use crate::store::make_dir;
 use crate::toolchain;
 
 /// How many lines of a compiler's errors are shown; the log has all.
@@ -31,7 +32,7 @@ pub struct BuildDir<'s> {
 }
 
 impl BuildDir<'_> {
-    /// Run a command of a build, in a clean environment. Its output goes to the log.
+    /// Run a command of a build, in a clean environment and with a directory of its own for temporary files. Its output goes to the log.
     ///
     /// # Errors
     /// A missing program, an exit status other than 0, a timeout, an interrupt.
@@ -70,7 +71,10 @@ impl BuildDir<'_> {
     ) -> Result<(), ImageError> {
         let program = command.to_string().split(' ').next().unwrap_or_default().to_owned();
         let sh = toolchain::shell()?;
-        let command = clean(command, &sh, Network::Unused);
+        // The cache is known to have room, /tmp may be small; and what a killed compiler leaves is removed with the rest.
+        let temporary = self.scratch.join("tmp");
+        make_dir(&temporary)?;
+        let command = clean(command.env("TMPDIR", temporary), &sh, Network::Unused);
         match run_logged(LoggedCommand { command, log: &self.log, timeout }, on_line) {
             Err(LoggedError::Failed { status, .. }) if status.code() == Some(127) => {
                 toolchain::require(&program)?;
