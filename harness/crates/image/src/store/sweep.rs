@@ -1,7 +1,8 @@
 //! The removal of what nobody uses any more.
 //!
 //! A product is used from when it was verified to the end of the process that did it, which holds a lock on its
-//! directory so long; each use sets the directory's time. What was not used for [`UNUSED`] and is not held goes.
+//! directory so long; each use sets the directory's time. What was not used for [`UNUSED`] and is not held goes, unless
+//! nothing at all was used for so long: the clock was set, or somebody comes back, and what is used now is not known yet.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -28,11 +29,17 @@ impl Store {
     pub(super) fn sweep(&self, now: SystemTime) -> Result<(), ImageError> {
         self.sweep_work()?;
         let marker = self.root.join(MARKER);
-        if marker.exists() && !is_older(&marker, INTERVAL, now) {
+        // Of a marker in the future, the clock was set back since.
+        let last = marker.metadata().and_then(|metadata| metadata.modified());
+        let since = last.ok().and_then(|last| now.duration_since(last).ok());
+        if since.is_some_and(|since| since <= INTERVAL) {
             return Ok(());
         }
         let file = File::create(&marker).map_err(|e| ImageError::file("create", &marker, e))?;
         file.set_modified(now).map_err(|e| ImageError::file("set the time of", &marker, e))?;
+        if since.is_some_and(|since| since > UNUSED) {
+            return Ok(());
+        }
         self.sweep_products(now)?;
         for path in entries(&self.root.join("damaged"))? {
             if is_older(&path, DAMAGED, now) {
@@ -124,6 +131,22 @@ mod tests {
         store.sweep(in_days(91)).expect("swept");
         assert!(used.dir.exists() && !unused.exists());
         assert_eq!(entries(&store.root().join("building")).expect("there"), [""; 0]);
+    }
+
+    #[test]
+    fn clock_that_jumps_removes_nothing_at_once() {
+        let (_dir, store) = store();
+        store.sweep(SystemTime::now()).expect("swept");
+        let unused = {
+            let other = Store::open(store.root()).expect("opens");
+            other.product(&recipe(), &Silent, |w| write(w, "x")).expect("made").dir.clone()
+        };
+        store.sweep(in_days(400)).expect("swept");
+        assert!(unused.exists());
+        // Back again, where the marker is of the future.
+        age(&unused, 100);
+        store.sweep(SystemTime::now()).expect("swept");
+        assert!(!unused.exists());
     }
 
     #[test]
