@@ -102,6 +102,20 @@ fn lost_guest_beside_an_expected_warning_is_a_failure() {
 }
 
 #[test]
+fn expected_warning_may_come_again_and_another_of_its_function_may_not() {
+    let case = expecting(SplatKind::Warning, Some("f"), None);
+    let verdict_of = |second: &str| {
+        let warned = with_console(&format!("{WARNING}{second}"), transcript(&["1\n", "2\n"]));
+        verdict(&case, &warned)
+    };
+    assert_eq!(verdict_of(WARNING), "xfail");
+    assert_eq!(verdict_of("WARNING: kernel/x.c:1 at f+0x1/0x2, CPU#0: perf/7\n"), "xfail");
+    assert_eq!(verdict_of("WARNING: kernel/x.c:2 at f+0x9/0x20, CPU#1: sh/1\n"), "fail: kernel");
+    let called = format!("{WARNING}CPU: 1\nCall Trace:\n another_caller+0x1/0x2\n");
+    assert_eq!(verdict_of(&called), "fail: kernel");
+}
+
+#[test]
 fn captures_count_after_an_expected_warning() {
     let case = expecting(SplatKind::Warning, Some("f"), None);
     let warned = |console: &str, last: &str| with_console(console, transcript(&["1\n", last]));

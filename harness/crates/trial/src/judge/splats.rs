@@ -1,7 +1,7 @@
 //! Which splats of a trial are the ones that its case expects.
 //!
-//! An expected splat is one of that kind, in that function, in that step. Every other one is the kernel's failure,
-//! whatever is expected besides.
+//! An expected splat is one of that kind, in that function, in that step, and the same report again. Every other one is
+//! the kernel's failure, whatever is expected besides.
 
 use vm::{Splat, SplatKind};
 
@@ -58,13 +58,21 @@ pub(super) fn sort<'t>(
     last_step: Option<usize>,
 ) -> SortedSplats<'t> {
     let mut sorted = SortedSplats::default();
+    // The first report that each of those seen was.
+    let mut reports: Vec<&Splat> = Vec::new();
     for splat in splats {
         let step = step_of(splat, steps);
-        match expected.iter().find(|expected| is(expected, splat, step, last_step)) {
+        let seen_at = |known: &ExpectedSplat| sorted.seen.iter().position(|seen| std::ptr::eq(*seen, known));
+        let known = expected.iter().find(|known| {
+            is(known, splat, step, last_step)
+                && seen_at(known).is_none_or(|at| reports[at].is_same_report(splat))
+        });
+        match known {
             Some(known) => {
                 sorted.died_as_expected |= splat.fatal;
-                if !sorted.seen.iter().any(|seen| std::ptr::eq(*seen, *known)) {
+                if seen_at(known).is_none() {
                     sorted.seen.push(known);
+                    reports.push(splat);
                 }
             }
             None => sorted.unexpected.push(splat),

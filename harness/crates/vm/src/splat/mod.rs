@@ -73,6 +73,24 @@ impl Splat {
         }
         format!("{}{function}: {}", self.kind, self.frames.join(" < "))
     }
+
+    /// Whether the two are one report that has come twice: of one fingerprint, and from one line of the kernel's source
+    /// where they name it.
+    pub fn is_same_report(&self, other: &Splat) -> bool {
+        self.fingerprint() == other.fingerprint() && source(&self.line) == source(&other.line)
+    }
+}
+
+/// The place in the kernel's source that a report's own line names: `kernel/x.c:1` of `WARNING: kernel/x.c:1 at f+0x1/0x2`
+/// and of `kernel BUG at kernel/x.c:1!`.
+fn source(line: &str) -> Option<&str> {
+    let words = line.split(' ').map(|word| word.trim_end_matches(['!', ',']));
+    let mut places = words.filter(|word| {
+        let (file, number) = word.rsplit_once(':').unwrap_or_default();
+        let is_source = file.ends_with(".c") || file.ends_with(".h") || file.ends_with(".S");
+        is_source && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    places.next()
 }
 
 /// A line with `N` for each word that is or holds a number.
