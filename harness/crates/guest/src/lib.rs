@@ -11,4 +11,4 @@ mod read;
 pub use description::{AccelSpec, Guest, GuestName, KernelSpec, KnownMessage, QemuSpec, Quirk};
 pub use modules::{ModuleSource, is_directory_of_modules};
 pub use project::{NoProject, Project};
-pub use read::{load_all, read_guest};
+pub use read::{load_all, read_guest, read_message_pattern};

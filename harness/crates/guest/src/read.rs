@@ -203,14 +203,14 @@ fn messages(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<KnownM
     r.each(&node, |r, item| {
         let line = item.line();
         let f = r.fields(item, &["pattern", "reason"])?;
-        let pattern = f.need(r, "pattern").and_then(|node| pattern(r, &node));
+        let pattern = f.need(r, "pattern").and_then(|node| read_message_pattern(r, &node));
         let reason = f.need(r, "reason").and_then(|node| r.line(&node));
         Some(KnownMessage { pattern: pattern?, reason: reason?, line })
     })
 }
 
-/// A regular expression for a whole message. One that matches any text would hide splats.
-fn pattern(r: &mut Reader, node: &Node<'_>) -> Option<String> {
+/// A regular expression for a whole message of the kernel. One that matches any text is an error, as it would hide splats.
+pub fn read_message_pattern(r: &mut Reader, node: &Node<'_>) -> Option<String> {
     let pattern = r.line(node)?;
     match Regex::new(&format!("^(?:{pattern})$")).and_then(|whole| Regex::new(&pattern).map(|_| whole)) {
         Ok(whole) if whole.is_match("") || whole.is_match("WARNING: a.c:1 at f+0x1/0x2") => {

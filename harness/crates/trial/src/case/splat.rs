@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use golden::{Condition, Facts};
+use guest::KnownMessage;
 use vm::SplatKind;
 
 /// A known bug on which the kernel reports on its console: the trial fails with it, and that is expected.
@@ -13,9 +14,11 @@ pub struct ExpectedSplat {
     pub line: usize,
     /// What kind of report it is.
     pub kind: SplatKind,
-    /// The function that the report's own line names: `RIP:`, `NIP`, `WARNING: ... at`. Only a panic has
-    /// none.
+    /// The function that the report's own line names: `RIP:`, `NIP`, `WARNING: ... at`. Where a report has none, its
+    /// line is given.
     pub symbol: Option<String>,
+    /// What the report's own line is, as a pattern for the whole of it.
+    pub message: Option<KnownMessage>,
     /// The step at which it comes, as an index of the steps; `None` for the last step that ran.
     pub step: Option<usize>,
     /// The kernels and guests that have the bug; all without it.

@@ -23,6 +23,7 @@ fn expecting(kind: SplatKind, symbol: Option<&str>, at: Option<usize>) -> Case {
         line: 9,
         kind,
         symbol: symbol.map(str::to_owned),
+        message: None,
         step: at,
         condition: "kernel < 7.3".parse().ok(),
         reason: "R".to_owned(),
@@ -113,6 +114,18 @@ fn expected_warning_may_come_again_and_another_of_its_function_may_not() {
     assert_eq!(verdict_of("WARNING: kernel/x.c:2 at f+0x9/0x20, CPU#1: sh/1\n"), "fail: kernel");
     let called = format!("{WARNING}CPU: 1\nCall Trace:\n another_caller+0x1/0x2\n");
     assert_eq!(verdict_of(&called), "fail: kernel");
+}
+
+#[test]
+fn expected_message_is_known_by_its_whole_line() {
+    let mut case = expecting(SplatKind::Message, None, None);
+    case.expected_splats[0].message =
+        Some(guest::KnownMessage { pattern: "lost \\d+ events".to_owned(), reason: "R".to_owned(), line: 9 });
+    let verdict_of =
+        |line: &str| verdict(&case, &with_console(&format!("{line}\n"), transcript(&["1\n", "2\n"])));
+    assert_eq!(verdict_of("lost 7 events"), "xfail");
+    assert_eq!(verdict_of("lost 7 events of 8"), "fail: kernel");
+    assert_eq!(verdict_of("another message"), "fail: kernel");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! An expected splat is one of that kind, in that function, in that step, and the same report again. Every other one is
 //! the kernel's failure, whatever is expected besides.
 
+use std::slice;
+
 use vm::{Splat, SplatKind};
 
 use crate::case::ExpectedSplat;
@@ -96,5 +98,7 @@ fn is(expected: &ExpectedSplat, splat: &Splat, step: Option<usize>, last_step: O
         _ => false,
     };
     let in_function = expected.symbol.as_ref().is_none_or(|symbol| splat.function.as_ref() == Some(symbol));
-    splat.kind == expected.kind && in_function && in_step
+    let has_message =
+        expected.message.as_ref().is_none_or(|message| splat.known_as(slice::from_ref(message)).is_some());
+    splat.kind == expected.kind && in_function && has_message && in_step
 }

@@ -103,12 +103,14 @@ fn requirements_are_symbols_perf_and_tcg() {
 #[test]
 fn expected_splats_are_read_with_their_places() {
     let case = valid(&with_keys(
-        "xfail:\n  - {splat: panic, reason: R}\n  \
+        "xfail:\n  - {splat: panic, message: 'Kernel panic: .*', reason: R}\n  \
          - {splat: warning, symbol: f, step: 1, if: kernel < 7.3, reason: S}\n",
     ));
     let [panic, warning] = case.expected_splats.as_slice() else { panic!("two") };
     assert_eq!((panic.kind, panic.line, panic.file.as_str()), (SplatKind::Panic, 6, "case.yaml"));
     assert_eq!((&panic.symbol, panic.step, panic.condition.is_some()), (&None, None, false));
+    assert_eq!(panic.message.as_ref().map(|message| message.pattern.as_str()), Some("Kernel panic: .*"));
+    assert!(warning.message.is_none());
     assert_eq!((warning.kind, warning.line, warning.step), (SplatKind::Warning, 7, Some(0)));
     assert_eq!((warning.symbol.as_deref(), warning.reason.as_str()), (Some("f"), "S"));
     assert!(warning.condition.is_some());
@@ -125,17 +127,21 @@ fn splats_are_checked() {
     check(
         &with_keys(
             "xfail:\n  - {splat: opps, symbol: f, reason: R}\n  - {splat: oops, reason: R}\n  \
-             - {splat: warning, symbol: f}\n  - {splat: panic, step: 2, reason: R}\n  \
-             - {splat: panic, if: kernel >= x, reason: R}\n  - {symbol: f, reason: R}\n  - {splat: panic, sybmol: f, reason: R}\n",
+             - {splat: warning, symbol: f}\n  - {splat: panic, symbol: f, step: 2, reason: R}\n  \
+             - {splat: panic, symbol: f, if: kernel >= x, reason: R}\n  - {symbol: f, reason: R}\n  - {splat: panic, sybmol: f, reason: R}\n  \
+             - {splat: leak, reason: R}\n  - {splat: message, message: '.*', reason: R}\n",
         ),
         &expect![[r#"
             case.yaml:6:13: unknown splat `opps` (did you mean `oops`?)
             case.yaml:7:13: an oops or a warning is identified by its function (add `symbol: FUNCTION`, as the report names it after RIP, NIP or `WARNING: ... at`)
             case.yaml:8:5: missing key `reason`
-            case.yaml:9:26: 2 is not from 1 to 1
-            case.yaml:10:24: invalid condition: `x` is not a version (write it as in a golden's `#@ if`, such as kernel >= 7.2)
+            case.yaml:9:37: 2 is not from 1 to 1
+            case.yaml:10:35: invalid condition: `x` is not a version (write it as in a golden's `#@ if`, such as kernel >= 7.2)
             case.yaml:11:5: missing key `splat`
+            case.yaml:12:13: any panic would be the expected one (add `symbol: FUNCTION`, or `message: PATTERN` for the report's own line)
             case.yaml:12:20: unknown key `sybmol` (did you mean `symbol`?)
+            case.yaml:13:13: any leak would be the expected one (add `symbol: FUNCTION`, or `message: PATTERN` for the report's own line)
+            case.yaml:14:31: `.*` matches any message
         "#]],
     );
 }
@@ -180,10 +186,10 @@ fn renamed_keys_are_errors_that_name_the_new_ones() {
     "#]],
     );
     check(
-        &with_keys("xfail: [{splat: panic, when: kernel < 7.3, reason: R}]\n"),
+        &with_keys("xfail: [{splat: panic, symbol: f, when: kernel < 7.3, reason: R}]\n"),
         &expect![[r#"
-        case.yaml:5:24: `when` has been renamed (write `if: CONDITION`)
-    "#]],
+            case.yaml:5:35: `when` has been renamed (write `if: CONDITION`)
+        "#]],
     );
 }
 

@@ -3,6 +3,7 @@
 
 use camino::Utf8Path;
 use golden::Condition;
+use guest::KnownMessage;
 use vm::SplatKind;
 use yaml::{Node, Reader};
 
@@ -33,34 +34,48 @@ pub(super) fn xfail(
     })
 }
 
-/// `{splat: KIND, symbol: FUNCTION, step: N, if: CONDITION, reason: TEXT}`
+/// `{splat: KIND, symbol: FUNCTION, message: PATTERN, step: N, if: CONDITION, reason: TEXT}`
 fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>) -> Option<ExpectedSplat> {
     let line = node.line();
-    let f = r.fields_with_renames(node, &["splat", "symbol", "step", "if", "reason"], &renamed::XFAIL)?;
+    let f = r.fields_with_renames(
+        node,
+        &["splat", "symbol", "message", "step", "if", "reason"],
+        &renamed::XFAIL,
+    )?;
     let kind_node = f.need(r, "splat");
     let kind = kind_node.as_ref().and_then(|node| r.choice(node, "splat", &SplatKind::ALL));
     let symbol = f.optional(r, "symbol", Reader::line);
-    if let (Some(node), Some(SplatKind::Oops | SplatKind::Warning), Some(None)) = (&kind_node, kind, &symbol)
-    {
-        let error = node.error("an oops or a warning is identified by its function");
-        r.report(
-            error.with_help(
+    let pattern = f.optional(r, "message", guest::read_message_pattern);
+    match (&kind_node, kind, &symbol, &pattern) {
+        (Some(node), Some(SplatKind::Oops | SplatKind::Warning), Some(None), _) => {
+            let error = node.error("an oops or a warning is identified by its function");
+            r.report(error.with_help(
                 "add `symbol: FUNCTION`, as the report names it after RIP, NIP or `WARNING: ... at`",
-            ),
-        );
+            ));
+        }
+        (Some(node), Some(kind), Some(None), Some(None)) => {
+            let error = node.error(format!("any {kind} would be the expected one"));
+            r.report(
+                error.with_help("add `symbol: FUNCTION`, or `message: PATTERN` for the report's own line"),
+            );
+        }
+        _ => {}
     }
     let last = steps.map_or(u64::MAX, |steps| steps.len() as u64);
     let step = f.optional(r, "step", |r, node| usize::try_from(r.number(node, 1..=last)? - 1).ok());
     let condition = f.optional(r, "if", condition);
     let reason = f.need(r, "reason").and_then(|node| r.line(&node));
+    let reason = reason?;
+    let message = |pattern| KnownMessage { pattern, reason: reason.clone(), line };
     Some(ExpectedSplat {
         file: file.to_owned(),
         line,
         kind: kind?,
         symbol: symbol?,
+        message: pattern?.map(message),
         step: step?,
         condition: condition?,
-        reason: reason?,
+        reason,
     })
 }
 
