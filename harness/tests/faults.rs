@@ -8,7 +8,8 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use support::waiting::{Waiting, send};
-use support::{TestProject, goldtrace, prepared};
+use support::{TestProject, goldtrace, prepared, shown};
+use trial::Outcome;
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 
@@ -30,6 +31,39 @@ fn suspended_qemu_is_an_error_and_is_ended() {
     assert_eq!(status, Some(3), "{text}");
     assert!(text.contains("QEMU was suspended (SIGSTOP) while waiting for the end of `echo WAITS"), "{text}");
     assert_eq!(support::waiting::name(qemu), "");
+}
+
+/// A step that would pass if nobody noticed what it does to the agent, and what is printed of the trial.
+#[track_caller]
+fn assert_noticed(script: &str, parts: &[&str]) {
+    let case = format!(
+        "title: T\nsteps:\n  - run: |\n      echo right\n      {script}\n    timeout: 20s\n    capture: out\n"
+    );
+    for guest in ["x86_64", "ppc64le"] {
+        let finished = TestProject::new(&case, &[("out", "right\n")]).run(guest);
+        let text = shown(&finished);
+        assert!(matches!(finished.outcome, Outcome::Fail(_)), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
+}
+
+#[test]
+fn agent_that_dies_is_a_failure() {
+    // Its stack is overwritten while it waits; it is PID 1, so the kernel panics.
+    assert_noticed(
+        "range=$(sed -n 's/ .*\\[stack\\]//p' /proc/1/maps); start=0x${range%-*} end=0x${range#*-}; \\\n      \
+         dd if=/dev/zero of=/proc/1/mem bs=4096 seek=$((start / 4096)) count=$(((end - start) / 4096)) \\\n      \
+         conv=notrunc 2>/dev/null; sleep 5",
+        &["Kernel panic - not syncing: Attempted to kill init!"],
+    );
+}
+
+#[test]
+fn agents_port_that_goes_away_is_a_failure() {
+    assert_noticed(
+        "cd /sys/bus/virtio/drivers/virtio_console; for d in virtio*; do echo $d > unbind; done; sleep 5",
+        &["shut down: the guest shut down before it was asked to", "goldtrace agent: "],
+    );
 }
 
 #[test]
