@@ -4,10 +4,9 @@ mod support;
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
 
 use support::waiting::Waiting;
-use support::{TestProject, goldtrace, output, prepared};
+use support::{TestProject, goldtrace, output, prepared, shell_in_pipes};
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 
@@ -141,12 +140,7 @@ fn interrupted_goldtrace_exits_with_130_and_leaves_no_qemu() {
 fn shell_takes_commands_from_a_pipe() {
     prepared();
     let project = TestProject::new(CASE, &[("out", "right\n")]);
-    let mut child = goldtrace(&project, &["shell", "--guest", "ppc64le"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
+    let mut child = shell_in_pipes(&project, "ppc64le");
     let mut input = child.stdin.take().expect("piped");
     std::io::Write::write_all(&mut input, b"echo $((6 * 7)) is the answer; pwd\n").expect("written");
     drop(input);

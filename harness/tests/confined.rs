@@ -4,10 +4,10 @@ mod support;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use support::waiting::{Waiting, descendants, name};
-use support::{TestProject, goldtrace, prepared, shown};
+use support::{TestProject, prepared, shell_in_pipes, shown};
 use trial::Outcome;
 
 /// A field of /proc/PID/status.
@@ -48,12 +48,7 @@ fn qemu_of_a_trial_is_confined() {
 fn qemu_of_a_shell_is_confined() {
     prepared();
     let project = TestProject::without_cases();
-    let mut child = goldtrace(&project, &["shell", "--guest", "ppc64le"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("starts");
+    let mut child = shell_in_pipes(&project, "ppc64le");
     // Its first byte comes from the guest's console.
     let mut out = child.stdout.take().expect("piped");
     std::io::Read::read_exact(&mut out, &mut [0]).expect("a byte");

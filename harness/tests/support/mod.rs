@@ -5,7 +5,7 @@
 pub mod waiting;
 
 use std::fs;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, LazyLock};
 
 use camino::{Utf8Path, Utf8PathBuf};
@@ -132,6 +132,12 @@ pub fn goldtrace(project: &TestProject, arguments: &[&str]) -> Command {
     // A test says itself what holds in CI.
     command.env_remove("CI");
     command
+}
+
+/// A shell in a guest, with pipes for its standard input and its standard output.
+pub fn shell_in_pipes(project: &TestProject, guest: &str) -> Child {
+    let mut command = goldtrace(project, &["shell", "--guest", guest]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts")
 }
 
 /// Run it to its end: its exit status, and what it printed on both streams.
