@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use guest::{KnownMessage, Quirk};
@@ -82,6 +83,16 @@ fn step_that_hangs_is_killed_at_its_timeout() {
             "cases/t/case.yaml:3: echo begun >&2 ...",
         ],
     );
+}
+
+#[test]
+fn step_may_take_longer_on_a_kernel_with_a_slow_detector() {
+    let project = TestProject::new(&script("sleep 3; echo right", "1s"), &[("out", "right\n")]);
+    assert_fail(&project.run("x86_64"), &["hung: timed out after 1s"]);
+    let finished = project.run_changed("x86_64", |prepared| {
+        prepared.kernel.symbols = Arc::new(["CONFIG_PROVE_LOCKING".to_owned()].into());
+    });
+    assert!(matches!(finished.outcome, Outcome::Pass), "{}", shown(&finished));
 }
 
 #[test]

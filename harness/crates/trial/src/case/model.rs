@@ -198,6 +198,15 @@ impl Step {
 }
 
 impl Case {
+    /// The case for a guest in which everything may take so many times longer.
+    pub(crate) fn with_timeouts_times(&self, factor: u32) -> Case {
+        let mut case = self.clone();
+        for step in &mut case.steps {
+            step.timeout *= factor;
+        }
+        case
+    }
+
     /// The digest of everything that decides what a step captures: the steps up to it. A golden has it in
     /// its first line, so that a golden written for other steps is noticed.
     ///

@@ -39,6 +39,7 @@ pub use transcript::{StepOutput, StepRecord, Transcript};
 /// When what must be kept cannot be written.
 pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Result<Transcript> {
     let mut transcript = Transcript::default();
+    let case = &case.with_timeouts_times(prepared.kernel.slowness());
     if !case.boots() {
         transcript.abort = inspect_all(case, prepared, dir, &mut transcript.steps)?;
         return Ok(transcript);

@@ -17,6 +17,11 @@ use crate::case::Case;
 /// second; a busy host may need many times that.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(90);
 
+/// Detectors that look at each access to memory, each lock or each allocation: a kernel with one of them is several
+/// times slower.
+const SLOW: [&str; 5] =
+    ["CONFIG_KASAN", "CONFIG_KCSAN", "CONFIG_KMSAN", "CONFIG_PROVE_LOCKING", "CONFIG_DEBUG_KMEMLEAK"];
+
 /// A kernel and its configuration.
 #[derive(Debug, Clone)]
 pub struct PreparedKernel {
@@ -51,6 +56,11 @@ impl PreparedKernel {
         PreparedKernel { kernel, symbols: Arc::new(symbols), changes }
     }
 
+    /// How many times longer a guest may take with this kernel than timeouts say.
+    pub fn slowness(&self) -> u32 {
+        slowness(&self.symbols)
+    }
+
     /// Why a case cannot be run with this kernel, whatever else is made; `None` when it can.
     pub(super) fn obstacle(&self, case: &Case, guest: &Guest) -> Option<String> {
         let required = case.requires.symbols.iter().map(String::as_str);
@@ -68,7 +78,8 @@ impl PreparedGuest {
         accel: AccelChoice,
     ) -> PreparedGuest {
         let guest = guest.clone();
-        PreparedGuest { guest, kernel, rootfs, accel, decoder: None, boot_timeout: BOOT_TIMEOUT }
+        let boot_timeout = BOOT_TIMEOUT * kernel.slowness();
+        PreparedGuest { guest, kernel, rootfs, accel, decoder: None, boot_timeout }
     }
 
     /// What a golden's conditions can ask of the guest.
@@ -143,6 +154,11 @@ pub(super) fn facts(guest: &Guest, kernel: &PreparedKernel, accel: &AccelChoice)
     }
 }
 
+/// How many times slower a kernel with these symbols may be.
+fn slowness(symbols: &BTreeSet<String>) -> u32 {
+    if SLOW.iter().any(|symbol| symbols.contains(*symbol)) { 10 } else { 1 }
+}
+
 /// The symbols of a `.config` that are on.
 fn symbols(config: &str) -> BTreeSet<String> {
     let on = |line: &str| {
@@ -155,6 +171,15 @@ fn symbols(config: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernel_with_a_slow_detector_may_take_longer() {
+        let of = |config: &str| slowness(&symbols(config));
+        assert_eq!(of("CONFIG_SMP=y\nCONFIG_UBSAN=y\n# CONFIG_KASAN is not set\n"), 1);
+        for detector in SLOW {
+            assert_eq!(of(&format!("CONFIG_SMP=y\n{detector}=y\n")), 10);
+        }
+    }
 
     #[test]
     fn symbols_that_are_off_are_left_out() {
