@@ -175,7 +175,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=hvc0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog mitigations=off"#]],
+                -append console=hvc0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog hash_pointers=always mitigations=off"#]],
         );
     }
 
@@ -205,7 +205,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd hash_pointers=always nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
@@ -234,7 +234,7 @@ mod tests {
             -device virtserialport,chardev=agent,name=goldtrace.agent
             -kernel /proc/self/fd/6
             -initrd /proc/self/fd/7
-            -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd"#]],
+            -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd hash_pointers=always"#]],
         );
     }
 
@@ -262,7 +262,7 @@ mod tests {
                 -device virtio-serial-pci,max_ports=2
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
+                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd hash_pointers=always nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
