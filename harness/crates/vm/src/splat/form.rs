@@ -19,7 +19,7 @@ static REPORT: LazyLock<Regex> = LazyLock::new(|| {
     valid(concat!(
         r"^(?:$| ?</?[A-Z#][A-Z0-9_ ]*>$|CPU: \d|Tainted: |Hardware name: |Workqueue: |Modules linked in:|",
         r"Unloaded tainted modules|Call Trace:$|Stack:|Code: |Instruction dump:|Disabling lock debugging due to |",
-        r"irq event stamp: |(?:hard|soft)irqs last (?:en|dis)abled at |",
+        r"irq event stamp: |(?:hard|soft)irqs last +(?:en|dis)abled at |",
         r"RIP: |[RE][A-Z0-9]{2}: |CR\d: |DR\d: |[CDEFGS]S: |PKRU: |PGD |",
         r"NIP|LR \[|REGS: |MSR: |CFAR: |IRQMASK: |GPR\d\d: |-{3,4} interrupt: |",
         r"LE PAGE_SIZE=|Faulting instruction address: |",
