@@ -193,11 +193,10 @@ mod tests {
                 -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
                 -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
                 -accel tcg,thread=single
-                -cpu max,-arat,-erms
+                -cpu max,-erms
                 -smp 2
                 -m 256M
                 -bios qboot.rom
-                -global hpet.msi=on
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
@@ -205,7 +204,7 @@ mod tests {
                 -device virtserialport,chardev=agent,name=goldtrace.agent
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd hash_pointers=always nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
+                -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd hash_pointers=always no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
@@ -252,17 +251,16 @@ mod tests {
                 -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
                 -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
                 -accel tcg,thread=single
-                -cpu max,-arat,-erms
+                -cpu max,-erms
                 -smp 2
                 -m 256M
                 -bios qboot.rom
-                -global hpet.msi=on
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
                 -kernel /proc/self/fd/6
                 -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd hash_pointers=always nolapic_timer no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
+                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd hash_pointers=always no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 
