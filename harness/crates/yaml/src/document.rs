@@ -86,6 +86,11 @@ impl<'d> Node<'d> {
         self.value.as_str()
     }
 
+    /// Whether it is this word.
+    pub fn is(&self, word: &str) -> bool {
+        self.value.as_str() == Some(word)
+    }
+
     /// Whether the value is a mapping with this key.
     pub fn has(&self, key: &str) -> bool {
         self.value.get(key).is_some()

@@ -17,4 +17,4 @@ mod splat;
 pub use draft::{DraftModule, draft, relative};
 pub use find::{FILE, GOLDEN_EXTENSION, MissingGolden, load_all};
 pub use model::{Action, Capture, CapturePart, Case, CaseId, Requires, Stderr, Step};
-pub use splat::ExpectedSplat;
+pub use splat::{ExpectedAt, ExpectedSplat};

@@ -19,12 +19,23 @@ pub struct ExpectedSplat {
     pub symbol: Option<String>,
     /// What the report's own line is, as a pattern for the whole of it.
     pub message: Option<KnownMessage>,
-    /// The step at which it comes, as an index of the steps; `None` for the last step that ran.
-    pub step: Option<usize>,
+    /// Where it comes.
+    pub step: ExpectedAt,
     /// The kernels and guests that have the bug; all without it.
     pub condition: Option<Condition>,
     /// What is wrong, and since when.
     pub reason: String,
+}
+
+/// Where an expected splat comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpectedAt {
+    /// In the last step that ran, or after it.
+    Last,
+    /// In this step, as an index of the case's steps.
+    Step(usize),
+    /// In one step or several, whichever they are.
+    Any,
 }
 
 impl ExpectedSplat {

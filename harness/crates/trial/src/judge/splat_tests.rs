@@ -4,6 +4,7 @@ use vm::SplatKind;
 use vm::qemu::StopReason;
 
 use super::*;
+use crate::case::ExpectedAt;
 use crate::testing;
 use crate::testing::{facts, step, transcript};
 
@@ -24,7 +25,7 @@ fn expecting(kind: SplatKind, symbol: Option<&str>, at: Option<usize>) -> Case {
         kind,
         symbol: symbol.map(str::to_owned),
         message: None,
-        step: at,
+        step: at.map_or(ExpectedAt::Last, ExpectedAt::Step),
         condition: "kernel < 7.3".parse().ok(),
         reason: "R".to_owned(),
     };
@@ -272,4 +273,20 @@ fn guest_that_is_not_fit_is_an_error_whatever_it_printed() {
     let what =
         "the guest is not fit for a trial: tsc: PIT calibration deviates from HPET: 46983 1996038\n  R";
     assert_eq!(message(&case(), &unfit), what);
+}
+
+#[test]
+fn splat_that_any_step_may_bring_is_expected_in_each_and_missed_when_none_does() {
+    let mut case = expecting(SplatKind::Warning, Some("f"), None);
+    case.expected_splats[0].step = ExpectedAt::Any;
+    let in_steps = |steps: &[u64]| {
+        let splats = steps.iter().flat_map(|step| after(*step, scan(WARNING))).collect();
+        Transcript { splats, ..transcript(&["1\n", "2\n"]) }
+    };
+    for steps in [&[0][..], &[1], &[0, 1], &[2]] {
+        assert_eq!(verdict(&case, &in_steps(steps)), "xfail", "{steps:?}");
+    }
+    assert_eq!(verdict(&case, &in_steps(&[])), "xpass");
+    let other = Transcript { splats: after(0, scan(&WARNING.replace("f+", "g+"))), ..in_steps(&[0]) };
+    assert_eq!(verdict(&case, &other), "fail: kernel");
 }

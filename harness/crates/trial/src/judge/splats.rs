@@ -7,7 +7,7 @@ use std::slice;
 
 use vm::{Splat, SplatKind};
 
-use crate::case::ExpectedSplat;
+use crate::case::{ExpectedAt, ExpectedSplat};
 use crate::execute::StepRecord;
 
 /// The splats of a trial, beside those that its case expects.
@@ -80,8 +80,10 @@ pub(super) fn sort<'t>(
             None => sorted.unexpected.push(splat),
         }
     }
-    let was_begun =
-        |expected: &ExpectedSplat| last_step.is_some_and(|last| expected.step.unwrap_or(last) <= last);
+    let was_begun = |expected: &ExpectedSplat| match expected.step {
+        ExpectedAt::Last | ExpectedAt::Any => last_step.is_some(),
+        ExpectedAt::Step(step) => last_step.is_some_and(|last| step <= last),
+    };
     let is_missing = |known: &&&ExpectedSplat| {
         was_begun(known) && !sorted.seen.iter().any(|seen| std::ptr::eq(*seen, **known))
     };
@@ -89,12 +91,12 @@ pub(super) fn sort<'t>(
     sorted
 }
 
-/// Whether a splat that came in this step is the expected one. One without a step is that of the last step that ran, or
-/// of what the kernel did after it.
+/// Whether a splat that came in this step is the expected one. One of the boot never is.
 fn is(expected: &ExpectedSplat, splat: &Splat, step: Option<usize>, last_step: Option<usize>) -> bool {
     let in_step = match (expected.step, step, last_step) {
-        (Some(expected), Some(step), _) => expected == step,
-        (None, Some(step), Some(last)) => step >= last,
+        (ExpectedAt::Step(expected), Some(step), _) => expected == step,
+        (ExpectedAt::Last, Some(step), Some(last)) => step >= last,
+        (ExpectedAt::Any, Some(_), _) => true,
         _ => false,
     };
     let in_function = expected.symbol.as_ref().is_none_or(|symbol| splat.function.as_ref() == Some(symbol));

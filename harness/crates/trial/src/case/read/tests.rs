@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use formats::Format;
 
 use super::*;
+use crate::case::ExpectedAt;
 use crate::case::model::Action;
 use vm::SplatKind;
 
@@ -104,16 +105,18 @@ fn requirements_are_symbols_perf_and_tcg() {
 fn expected_splats_are_read_with_their_places() {
     let case = valid(&with_keys(
         "xfail:\n  - {splat: panic, message: 'Kernel panic: .*', reason: R}\n  \
-         - {splat: warning, symbol: f, step: 1, if: kernel < 7.3, reason: S}\n",
+         - {splat: warning, symbol: f, step: 1, if: kernel < 7.3, reason: S}\n  \
+         - {splat: leak, symbol: f, step: any, reason: T}\n",
     ));
-    let [panic, warning] = case.expected_splats.as_slice() else { panic!("two") };
+    let [panic, warning, leak] = case.expected_splats.as_slice() else { panic!("three") };
     assert_eq!((panic.kind, panic.line, panic.file.as_str()), (SplatKind::Panic, 6, "case.yaml"));
-    assert_eq!((&panic.symbol, panic.step, panic.condition.is_some()), (&None, None, false));
+    assert_eq!((&panic.symbol, panic.step, panic.condition.is_some()), (&None, ExpectedAt::Last, false));
     assert_eq!(panic.message.as_ref().map(|message| message.pattern.as_str()), Some("Kernel panic: .*"));
     assert!(warning.message.is_none());
-    assert_eq!((warning.kind, warning.line, warning.step), (SplatKind::Warning, 7, Some(0)));
+    assert_eq!((warning.kind, warning.line, warning.step), (SplatKind::Warning, 7, ExpectedAt::Step(0)));
     assert_eq!((warning.symbol.as_deref(), warning.reason.as_str()), (Some("f"), "S"));
     assert!(warning.condition.is_some());
+    assert_eq!(leak.step, ExpectedAt::Any);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use yaml::{Node, Reader};
 
 use crate::case::model::Step;
 use crate::case::renamed;
-use crate::case::splat::ExpectedSplat;
+use crate::case::splat::{ExpectedAt, ExpectedSplat};
 
 /// Keys of an entry that named lines of a golden.
 const OF_A_CAPTURE: [&str; 3] = ["capture", "lines", "instead"];
@@ -34,7 +34,7 @@ pub(super) fn xfail(
     })
 }
 
-/// `{splat: KIND, symbol: FUNCTION, message: PATTERN, step: N, if: CONDITION, reason: TEXT}`
+/// `{splat: KIND, symbol: FUNCTION, message: PATTERN, step: N or any, if: CONDITION, reason: TEXT}`
 fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>) -> Option<ExpectedSplat> {
     let line = node.line();
     let f = r.fields_with_renames(
@@ -62,7 +62,7 @@ fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>
         _ => {}
     }
     let last = steps.map_or(u64::MAX, |steps| steps.len() as u64);
-    let step = f.optional(r, "step", |r, node| usize::try_from(r.number(node, 1..=last)? - 1).ok());
+    let step = f.optional(r, "step", |r, node| expected_at(r, node, last));
     let condition = f.optional(r, "if", condition);
     let reason = f.need(r, "reason").and_then(|node| r.line(&node));
     let reason = reason?;
@@ -73,10 +73,18 @@ fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>
         kind: kind?,
         symbol: symbol?,
         message: pattern?.map(message),
-        step: step?,
+        step: step?.unwrap_or(ExpectedAt::Last),
         condition: condition?,
         reason,
     })
+}
+
+/// The number of a step from 1 to `last`, or `any`.
+fn expected_at(r: &mut Reader, node: &Node<'_>, last: u64) -> Option<ExpectedAt> {
+    if node.is("any") {
+        return Some(ExpectedAt::Any);
+    }
+    usize::try_from(r.number(node, 1..=last)? - 1).ok().map(ExpectedAt::Step)
 }
 
 /// A condition as in a golden's `#@ if`.
