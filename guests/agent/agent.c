@@ -39,7 +39,7 @@ struct request {
 	uint32_t output_limit;
 	char *directory; /* NUL-terminated, inside `payload` copy */
 	char *body;      /* script or path, NUL-terminated */
-	char *content;   /* of WRITE and APPEND */
+	char *content;   /* of WRITE and APPEND; the whole payload of RESUME */
 	uint32_t content_length;
 };
 
@@ -79,7 +79,7 @@ static void mark(uint64_t nonce)
 	close(fd);
 }
 
-static void send_ready(void)
+static void send_ready(uint64_t nonce)
 {
 	unsigned char payload[8 + sizeof(((struct utsname *)0)->release)];
 	struct utsname u;
@@ -90,8 +90,7 @@ static void send_ready(void)
 	put32(payload, PROTOCOL_VERSION);
 	put32(payload + 4, sysconf(_SC_NPROCESSORS_ONLN));
 	memcpy(payload + 8, u.release, n);
-	mark(0);
-	frame_send(FRAME_READY, 0, payload, 8 + n);
+	frame_send(FRAME_READY, nonce, payload, 8 + n);
 }
 
 /* The first `n` numbers in a file below /proc/sys/kernel. */
@@ -230,6 +229,13 @@ static void read_request(struct request *r)
 	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_QUIESCE ||
 	    r->type == FRAME_KILL)
 		return;
+	if (r->type == FRAME_RESUME) {
+		if (length <= 8 || length > 8 + RESUME_ENTROPY_MAX)
+			give_up("a RESUME of another length");
+		r->content = (char *)payload;
+		r->content_length = length;
+		return;
+	}
 	if (length < 8 || (n = get32(payload + 4)) > length - 8 || n >= sizeof directory)
 		give_up("a request that is too short");
 	payload[length] = 0;
@@ -408,12 +414,21 @@ static void serve(const struct request *r)
 	send_done(r, kind, value, &out, &err, now_us() - begin);
 }
 
-void agent(int the_port, const char *the_shell, const char *log, void (*end)(const char *failure))
+/* A guest that goes on from a snapshot has its time and its random numbers. */
+static void resume(const struct request *r, const struct agent_calls *calls)
+{
+	const unsigned char *payload = (const unsigned char *)r->content;
+
+	calls->resume(get64(payload), payload + 8, r->content_length - 8);
+	send_ready(r->nonce);
+}
+
+void agent(int the_port, const char *the_shell, const char *log, const struct agent_calls *calls)
 {
 	struct request request;
 	sigset_t children;
 
-	frame_open(the_port, end);
+	frame_open(the_port, calls->end);
 	shell = the_shell;
 	kernel_log = log;
 	sigemptyset(&children);
@@ -425,7 +440,8 @@ void agent(int the_port, const char *the_shell, const char *log, void (*end)(con
 	levels = open("/proc/sys/kernel/printk", O_RDONLY | O_CLOEXEC);
 	if (tainted < 0 || levels < 0)
 		give_up("the kernel's state cannot be opened");
-	send_ready();
+	mark(0);
+	send_ready(0);
 	for (;;) {
 		read_request(&request);
 		switch (request.type) {
@@ -436,6 +452,9 @@ void agent(int the_port, const char *the_shell, const char *log, void (*end)(con
 			break;
 		case FRAME_QUIESCE:
 			quiesce(&request);
+			break;
+		case FRAME_RESUME:
+			resume(&request, calls);
 			break;
 		case FRAME_RUN:
 		case FRAME_RUNOPEN:

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "resume.h"
 
 /* The name of the virtio-serial port, as QEMU's `virtserialport,name=` gives it. */
 #define AGENT_PORT "goldtrace.agent"
@@ -69,6 +70,14 @@ static void end_guest(const char *failure)
 	if (failure)
 		dprintf(2, "goldtrace agent: %s\n", failure);
 	power_off();
+}
+
+static void resume(uint64_t now, const void *random, uint32_t size)
+{
+	const char *failure = resume_guest(now, random, size);
+
+	if (failure)
+		end_guest(failure);
 }
 
 static void shell(void)
@@ -133,6 +142,7 @@ static int open_port(void)
 
 static void __attribute__((noreturn)) serve_host(void)
 {
+	static const struct agent_calls calls = { end_guest, resume };
 	sigset_t children;
 	int port;
 
@@ -145,7 +155,7 @@ static void __attribute__((noreturn)) serve_host(void)
 			end_guest("there is no virtio-serial port named " AGENT_PORT);
 		usleep(5000);
 	}
-	agent(port, "/bin/sh", "/dev/kmsg", end_guest);
+	agent(port, "/bin/sh", "/dev/kmsg", &calls);
 }
 
 int main(void)

@@ -12,10 +12,11 @@
  *   offset 20 u32  zero
  *
  * A request is answered by any number of STDOUT and STDERR frames, then by exactly one DONE. The
- * guest sends READY once, unasked, with nonce 0, before it reads the first request.
+ * guest sends READY once, unasked, with nonce 0, before it reads the first request, and as the answer to
+ * each RESUME.
  * The host's half is harness/crates/vm/src/protocol.rs.
  *
- * Before READY and before each DONE the guest writes the line `goldtrace: end of request NONCE`, with 16
+ * Before the first READY and before each DONE the guest writes the line `goldtrace: end of request NONCE`, with 16
  * hexadecimal digits, to the kernel's log at warning level: on the console it divides the kernel's
  * messages. Nothing in the guest knows the nonce before its request has ended.
  */
@@ -25,7 +26,9 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 5
+#define PROTOCOL_VERSION 6
+
+#define RESUME_ENTROPY_MAX 64
 
 enum frame_type {
 	/* host to guest */
@@ -38,6 +41,7 @@ enum frame_type {
 	FRAME_KILL = 7,    /* kill the process group of the request with this nonce; no other answer */
 	FRAME_WRITE = 8,   /* output limit, the path of a file, NUL, then all that it is to hold */
 	FRAME_APPEND = 9,  /* the same, for bytes that are added to its end */
+	FRAME_RESUME = 10, /* the guest has been restored from a snapshot: answered by READY */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
@@ -50,6 +54,8 @@ enum frame_type {
  * RUN, RUNOPEN, READ, WRITE and APPEND payload: u32 output limit in bytes (stdout and stderr together), u32
  * length of the working directory, the directory, then script or path to the end; for WRITE and APPEND the
  * path, NUL and the content to the end.
+ *
+ * RESUME payload: u64 nanoseconds since 1970 (the host's clock), then 1 to RESUME_ENTROPY_MAX random bytes.
  *
  * END, CLOSE, QUIESCE and KILL have none. A CLOSE or a KILL may come when its request has ended
  * already: it is then ignored. Timeouts are the host's, by its own clock.

@@ -12,7 +12,7 @@ use guest::{self, Guest, GuestName, Project};
 use image::{BuildOptions, Builder, SourcesFile, Store};
 use libtest_mimic::{Arguments, Completion, Failed};
 use trial::case::{self, Case, MissingGolden};
-use trial::{Outcome, PreparedGuests, RunDir, Trial, TrialPlan, default_jobs, run_one, run_trial};
+use trial::{Isolation, Outcome, PreparedGuests, RunDir, Trial, TrialPlan, default_jobs, run_one, run_trial};
 use vm::process::interrupt;
 use vm::qemu::WantedAccel;
 
@@ -73,7 +73,7 @@ fn prepare(inputs: &'static Inputs) -> Result<PreparedGuests, String> {
     let Inputs { project, guests, sources, .. } = inputs;
     let progress = Arc::new(Progress::to_stderr());
     let builder = Builder::new(store, project, guests, sources, BuildOptions::default(), progress);
-    Ok(PreparedGuests::new(builder, guests, WantedAccel::Auto))
+    Ok(PreparedGuests::new(builder, guests, WantedAccel::Auto, Isolation::Snapshot))
 }
 
 type Lazy<T> = LazyLock<Result<T, String>, Box<dyn FnOnce() -> Result<T, String> + Send>>;

@@ -10,7 +10,7 @@ use super::status::Status;
 use guest::Guest;
 use image::{Refresh, Rootfs, RootfsSpec};
 use trial::case::MissingGolden;
-use trial::{PreparedKernel, TrialPlan, Unprepared, rootfs_of};
+use trial::{Isolation, PreparedKernel, TrialPlan, Unprepared, rootfs_of};
 
 /// Build kernels, modules, perf and initramfs without running anything
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ impl Build {
         let guests = self.guests.choose(&inputs.guests)?;
         let refresh = if self.refresh { Refresh::Now } else { Refresh::WhenOld };
         let plan = TrialPlan::make(&inputs.cases, &guests, &[])?;
-        let prepared = self.images.guests(&project, &inputs, refresh)?;
+        let prepared = self.images.guests(&project, &inputs, refresh, Isolation::Snapshot)?;
         for guest in &guests {
             let with_perf = RootfsSpec { perf: true, modules: Vec::new() };
             let mut all = BTreeMap::new();
@@ -67,7 +67,7 @@ fn print_guest(
         let without = if perf.features.libtraceevent { "" } else { " (without libtraceevent)" };
         print_line!("  perf      {}{without}", perf.program())?;
     }
-    for Rootfs { initramfs, modules, perf } in all.values() {
+    for Rootfs { initramfs, modules, perf, .. } in all.values() {
         let perf = if perf.is_some() { " with perf" } else { "" };
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
         print_line!("  initramfs {initramfs}{perf}, modules {}", names.join(" "))?;

@@ -15,6 +15,7 @@ use guest::Project;
 use guest::{ModuleSource, is_directory_of_modules};
 use image::{BuiltModule, Refresh, RootfsSpec};
 use kmod::Module;
+use trial::Isolation;
 use trial::case::{DraftModule, FILE, GOLDEN_EXTENSION, draft, relative};
 
 /// Write a new case
@@ -94,7 +95,7 @@ impl NewModule {
         let inputs = Inputs::without_cases(project)?;
         let guests = self.guests.choose(&inputs.guests)?;
         let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(directory.to_owned())] };
-        let prepared = self.images.guests(project, &inputs, Refresh::WhenOld)?;
+        let prepared = self.images.guests(project, &inputs, Refresh::WhenOld, Isolation::Boot)?;
         let root = prepared.guest(guests[0], &spec)?.rootfs;
         let own = prepared.guest(guests[0], &RootfsSpec::default())?.rootfs;
         let is_new = |module: &&BuiltModule| own.modules.iter().all(|known| known.file != module.file);

@@ -12,9 +12,9 @@ use diagnostic::Diagnostic;
 use guest::Project;
 use guest::{self, Guest, GuestName};
 use image::{BuildOptions, Builder, ConfigFragment, Patch, Refresh, SourcesFile, Store};
-use trial::PreparedGuests;
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
+use trial::{Isolation, PreparedGuests};
 use vm::qemu::WantedAccel;
 
 /// Which project.
@@ -56,6 +56,24 @@ enum AccelOption {
     Tcg,
     /// KVM, or an error
     Kvm,
+}
+
+/// The values of `--isolate`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum IsolateOption {
+    /// Restore each trial's guest from a snapshot, under TCG
+    Snapshot,
+    /// Boot each trial's guest
+    Boot,
+}
+
+impl From<IsolateOption> for Isolation {
+    fn from(option: IsolateOption) -> Isolation {
+        match option {
+            IsolateOption::Snapshot => Isolation::Snapshot,
+            IsolateOption::Boot => Isolation::Boot,
+        }
+    }
 }
 
 impl From<AccelOption> for WantedAccel {
@@ -169,12 +187,13 @@ impl Images {
         project: &Project,
         inputs: &Inputs,
         refresh: Refresh,
+        isolation: Isolation,
     ) -> Result<PreparedGuests, CommandError> {
         let options = BuildOptions { refresh, patches: self.patches()?, configs: self.configs()? };
         let progress = Arc::new(Progress::to_stderr());
         let store = Store::open_default()?;
         let builder = Builder::new(store, project, &inputs.guests, &inputs.sources, options, progress);
-        Ok(PreparedGuests::new(builder, &inputs.guests, self.accel.into()))
+        Ok(PreparedGuests::new(builder, &inputs.guests, self.accel.into(), isolation))
     }
 
     /// How what is built differs from what the project describes, one line each.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::bless::{bless, check_blessable};
 use super::error::CommandError;
-use super::options::{Guests, Images, Inputs, ProjectOption};
+use super::options::{Guests, Images, Inputs, IsolateOption, ProjectOption};
 use super::status::{HELP, Status};
 use crate::report::{
     Colour, Output, ReportText, RerunHint, Summary, common_splats, describe_group, draw_timelines,
@@ -36,6 +36,9 @@ pub(super) struct Run {
     /// Run each trial this many times; different outcomes of one trial are a failure (FLAKY)
     #[arg(long, value_name = "N", conflicts_with = "bless", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     repeat: Option<u32>,
+    /// How each trial gets a guest that no other trial has touched
+    #[arg(long, value_enum, default_value = "snapshot")]
+    isolate: IsolateOption,
     /// Print which trials would run, and run none
     #[arg(long)]
     dry_run: bool,
@@ -63,6 +66,7 @@ impl Run {
             images,
             jobs: None,
             repeat: None,
+            isolate: IsolateOption::Snapshot,
             dry_run: false,
             bless: true,
             deny_skips: false,
@@ -97,7 +101,7 @@ impl Run {
             }
             return Ok(Status::Success);
         }
-        let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
+        let prepared = self.images.guests(&project, &inputs, Refresh::WhenOld, self.isolate.into())?;
         // Builds come before the first boot, which shows their progress undisturbed.
         check_prepared(&prepared.prepare_all(&plan.trials), plan.trials.len())?;
         prepared.check_patches()?;
@@ -122,6 +126,9 @@ impl Run {
         for group in groups(finished.iter().filter(|trial| !is_new(trial))) {
             let mut rerun = vec!["goldtrace".to_owned(), "run".to_owned()];
             rerun.extend(self.images.words());
+            if self.isolate == IsolateOption::Boot {
+                rerun.push("--isolate=boot".to_owned());
+            }
             let mut names: Vec<String> = group.iter().map(|trial| trial.name.clone()).collect();
             names.dedup();
             rerun.extend(names);

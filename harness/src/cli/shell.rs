@@ -13,6 +13,7 @@ use crate::report::PrintError;
 use diagnostic::did_you_mean;
 use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
+use trial::Isolation;
 use trial::case::{Case, MissingGolden};
 use vm::qemu::{Console, Machine, MachineLogs, Mode};
 
@@ -48,7 +49,7 @@ impl Shell {
         let [guest] = guests.as_slice() else {
             return Err(CommandError::NoGuestChosen { known: names(guests.into_iter()) });
         };
-        let guests = self.images.guests(&project, &inputs, Refresh::WhenOld)?;
+        let guests = self.images.guests(&project, &inputs, Refresh::WhenOld, Isolation::Boot)?;
         let prepared = guests.guest(guest, &spec)?;
         guests.check_patches()?;
         let logs = MachineLogs::unnamed()?;

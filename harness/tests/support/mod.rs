@@ -15,8 +15,8 @@ use guest::{self, Guest, GuestName};
 use image::{BuildOptions, Builder, RootfsSpec, Silent, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
 use trial::{
-    Outcome, PreparedGuest, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, run_one, run_prepared,
-    run_trial,
+    Isolation, Outcome, PreparedGuest, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, run_one,
+    run_prepared, run_trial,
 };
 use vm::qemu::WantedAccel;
 
@@ -32,7 +32,7 @@ pub fn prepared() -> &'static PreparedGuests {
         let store = Store::open_default().expect("a cache");
         let options = BuildOptions::default();
         let builder = Builder::new(store, &project, guests(), &sources, options, Arc::new(Silent));
-        let prepared = PreparedGuests::new(builder, guests(), WantedAccel::Tcg);
+        let prepared = PreparedGuests::new(builder, guests(), WantedAccel::Tcg, Isolation::Snapshot);
         for guest in guests() {
             prepared.guest(guest, &RootfsSpec::default()).expect("an image");
         }

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use guest::{Guest, ModuleSource, Project};
 
 use crate::config::ConfigFragment;
@@ -17,8 +17,9 @@ use crate::perf::{self, Perf, PerfTarget};
 use crate::progress::ProgressSink;
 use crate::rootfs::initramfs::{self, Contents};
 use crate::rootfs::programs;
+use crate::snapshot::{self, SnapshotInputs};
 use crate::source::Patch;
-use crate::store::Store;
+use crate::store::{Product, Store};
 
 /// What a user can choose about builds.
 #[derive(Debug, Clone)]
@@ -51,6 +52,8 @@ pub struct RootfsSpec {
 pub struct Rootfs {
     /// The initramfs as a file.
     pub initramfs: Utf8PathBuf,
+    /// The identity of the product that it is.
+    pub id: String,
     /// The modules in it.
     pub modules: Vec<BuiltModule>,
     /// The perf in it.
@@ -132,8 +135,34 @@ impl Builder {
             let contents =
                 Contents { kernel, modules: &modules, busybox: &busybox, agent: &agent, perf: perf.as_ref() };
             let archive = initramfs::build(context, guest, &contents)?;
-            Ok(Rootfs { initramfs: archive.dir.join("initramfs.cpio"), modules, perf })
+            let (initramfs, id) = (archive.dir.join("initramfs.cpio"), archive.id().to_owned());
+            Ok(Rootfs { initramfs, id, modules, perf })
         })
+    }
+
+    /// A guest that was saved when it was ready, from the cache or made by `make` in a directory of its own.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn snapshot(
+        &self,
+        inputs: &SnapshotInputs<'_>,
+        make: impl FnOnce(&Utf8Path) -> Result<(), ImageError>,
+    ) -> Result<Product, ImageError> {
+        self.with_context(|context| snapshot::snapshot(context, inputs, make))
+    }
+
+    /// Remove a product that is whole and cannot be used. See [`Store::discard`].
+    ///
+    /// # Errors
+    /// When it cannot be moved away.
+    pub fn discard(&self, product: &Product) -> Result<(), ImageError> {
+        self.store.discard(product)
+    }
+
+    /// Say something that the user should know.
+    pub fn notice(&self, text: &str) {
+        self.progress.notice(text);
     }
 
     /// How what is built differs from what the project describes, one line each: the user's patches and config fragments.

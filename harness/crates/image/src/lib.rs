@@ -17,6 +17,7 @@ mod modules;
 mod perf;
 mod progress;
 mod rootfs;
+mod snapshot;
 mod source;
 mod store;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use kernel::BuiltKernel;
 pub use modules::{BuiltModule, plain_name};
 pub use perf::{Features, Perf};
 pub use progress::{ProgressSink, Silent};
+pub use snapshot::SnapshotInputs;
 pub use source::Patch;
 pub use store::{Product, Store};
 pub use toolchain::{PROGRAMS, cross_programs};

@@ -32,7 +32,9 @@ pub use judge::{
     Taint, TrialError,
 };
 pub use plan::{NoTrial, Trial, TrialPlan};
-pub use prepare::{PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of};
+pub use prepare::{
+    Isolation, PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of,
+};
 pub use record::{ConsoleRecord, RanOn, SplatRecord, TrialRecord, Verdict};
 pub use run::{run_prepared, run_trial};
 pub use schedule::{TrialResult, default_jobs, run_all, run_one};

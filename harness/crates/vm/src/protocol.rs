@@ -7,7 +7,7 @@ const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,9 @@ pub enum FrameKind {
     Write,
     /// Host to guest: add to the end of a file.
     Append,
-    /// Guest to host, once: the agent is there.
+    /// Host to guest: it has been restored from a snapshot; the time, and random numbers.
+    Resume,
+    /// Guest to host, once, and as the answer to each [`FrameKind::Resume`]: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
     Stdout,
@@ -42,7 +44,7 @@ pub enum FrameKind {
     Quiesced,
 }
 
-const KINDS: [(u32, FrameKind); 14] = [
+const KINDS: [(u32, FrameKind); 15] = [
     (1, FrameKind::Run),
     (2, FrameKind::Read),
     (3, FrameKind::End),
@@ -52,6 +54,7 @@ const KINDS: [(u32, FrameKind); 14] = [
     (7, FrameKind::Kill),
     (8, FrameKind::Write),
     (9, FrameKind::Append),
+    (10, FrameKind::Resume),
     (0x81, FrameKind::Ready),
     (0x82, FrameKind::Stdout),
     (0x83, FrameKind::Stderr),
@@ -64,7 +67,7 @@ const KINDS: [(u32, FrameKind); 14] = [
 pub struct Frame {
     /// What it is for.
     pub kind: FrameKind,
-    /// The request that it belongs to; 0 for [`FrameKind::Ready`].
+    /// The request that it belongs to; 0 for the first [`FrameKind::Ready`].
     pub nonce: u64,
     /// Its content.
     pub payload: Vec<u8>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use guest::{Guest, read_guest};
-use vm::qemu::{Accel, Boot, Console, Machine, MachineLogs, Mode, StopReason};
+use vm::qemu::{Accel, Boot, Console, Machine, MachineLogs, Mode, Origin, StopReason};
 use vm::{Frame, FrameKind};
 
 const MIB: u64 = 1 << 20;
@@ -48,8 +48,7 @@ impl FakeQemu {
         let boot = Boot {
             guest: &self.guest,
             accel: Accel::Tcg,
-            kernel: "/dev/null".into(),
-            initramfs: "/dev/null".into(),
+            origin: Origin::Kernel { kernel: "/dev/null".into(), initramfs: "/dev/null".into() },
             mode: Mode::Agent,
             shares_memory: false,
         };

@@ -12,7 +12,7 @@ use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
 
-const AGENT_FILES: [&str; 10] = [
+const AGENT_FILES: [&str; 12] = [
     "agent.c",
     "agent.h",
     "file.c",
@@ -23,6 +23,8 @@ const AGENT_FILES: [&str; 10] = [
     "protocol.h",
     "pump.c",
     "pump.h",
+    "resume.c",
+    "resume.h",
 ];
 const AGENT_FLAGS: [&str; 8] =
     ["-std=gnu11", "-D_GNU_SOURCE", "-Os", "-static", "-s", "-Wall", "-Wextra", "-Wno-unused-result"];

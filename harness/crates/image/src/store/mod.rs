@@ -104,6 +104,21 @@ impl Store {
         Ok(product)
     }
 
+    /// Remove a product that is whole and cannot be used all the same: who wants it next makes it again. What was read of
+    /// it before stays as it was.
+    ///
+    /// # Errors
+    /// When it cannot be moved away.
+    pub fn discard(&self, product: &Product) -> Result<(), ImageError> {
+        self.verified.lock().expect("no panic while held").remove(product.id());
+        let work = self.work_dir(product.id())?;
+        match fs::rename(&product.dir, work.dir.join("discarded")) {
+            // Another process has done so.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            moved => moved.map_err(|e| ImageError::file("move away", &product.dir, e)),
+        }
+    }
+
     fn product_dir(&self, recipe: &Recipe) -> Utf8PathBuf {
         self.root.join("products").join(recipe.directory())
     }
@@ -335,6 +350,19 @@ mod tests {
             })
             .expect("made");
         assert_eq!(fs::read_to_string(first.dir.join("file")).expect("there"), "whole");
+        assert!(directory_is_empty(&store, "building"));
+    }
+
+    #[test]
+    fn product_that_is_discarded_is_made_again() {
+        let (_dir, store) = store();
+        let make = |text: &'static str| {
+            store.product(&recipe(), &Silent, move |build_dir| write(build_dir, text)).expect("made or found")
+        };
+        let first = make("first");
+        store.discard(&first).expect("moved");
+        store.discard(&first).expect("gone already");
+        assert_eq!(fs::read_to_string(make("second").dir.join("file")).expect("there"), "second");
         assert!(directory_is_empty(&store, "building"));
     }
 

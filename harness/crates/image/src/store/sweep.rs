@@ -17,6 +17,8 @@ use crate::error::ImageError;
 
 /// How long a product, a log or a lock that nobody uses is kept.
 const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
+/// The same of a snapshot, which takes seconds to make, and of which each kernel has several.
+const SNAPSHOT_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a damaged product is kept for inspection.
 const DAMAGED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How often all is looked through.
@@ -62,14 +64,15 @@ impl Store {
     fn sweep_products(&self, now: SystemTime) -> Result<(), ImageError> {
         for path in entries(&self.root.join("products"))? {
             let name = path.file_name().unwrap_or_default();
-            if !is_older(&path, UNUSED, now) {
+            let unused = unused(name);
+            if !is_older(&path, unused, now) {
                 continue;
             }
             // Who is about to make or to replace it has this lock.
             let Some(_lock) = self.try_lock(name)? else { continue };
             let Ok(directory) = File::open(&path) else { continue };
             let held = hold(&directory, &path, FlockOperation::NonBlockingLockExclusive)?;
-            if held == Held::Yes && is_older(&path, UNUSED, now) {
+            if held == Held::Yes && is_older(&path, unused, now) {
                 // It goes at once: half a product would be a damaged one.
                 let work = self.work_dir(name)?;
                 std::fs::rename(&path, work.dir.join("unused"))
@@ -78,6 +81,11 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// How long a product of this name may be unused.
+fn unused(name: &str) -> Duration {
+    if name.starts_with("snapshot-") { SNAPSHOT_UNUSED } else { UNUSED }
 }
 
 /// Remove the files of a directory that were not written for `age`.
@@ -131,6 +139,22 @@ mod tests {
         store.sweep(in_days(91)).expect("swept");
         assert!(used.dir.exists() && !unused.exists());
         assert_eq!(entries(&store.root().join("building")).expect("there"), [""; 0]);
+    }
+
+    #[test]
+    fn unused_snapshot_goes_sooner() {
+        let (_dir, store) = store();
+        let other = Store::open(store.root()).expect("opens");
+        let made = |kind: &str| {
+            let recipe = crate::store::Recipe::new(kind, "x");
+            other.product(&recipe, &Silent, |w| write(w, "x")).expect("made").dir
+        };
+        let (snapshot, kernel) = (made("snapshot"), made("kernel"));
+        drop(other);
+        store.sweep(in_days(6)).expect("swept");
+        assert!(snapshot.exists() && kernel.exists());
+        store.sweep(in_days(8)).expect("swept");
+        assert!(!snapshot.exists() && kernel.exists());
     }
 
     #[test]

@@ -10,11 +10,11 @@ use camino::Utf8Path;
 
 use guest::{GuestName, KnownMessage};
 use vm::process::{last_lines, shell_line};
-use vm::qemu::{Console, Machine, MachineLogs, Mode, StopReason};
+use vm::qemu::{Machine, StopReason};
 use vm::{Answer, Request, Session, SessionError, StepEnd, Work};
 
 use super::abort::{Abort, HarnessError};
-use crate::prepare::PreparedGuest;
+use crate::prepare::{Launched, PreparedGuest};
 
 /// How long each part of a file may take to be written.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,14 +26,12 @@ pub(super) struct Decoder {
     guest: GuestName,
     /// Its clock, which these are about, decodes nothing.
     boot_errors: Vec<KnownMessage>,
-    release: String,
-    cpus: u64,
-    boot_timeout: Duration,
+    prepared: PreparedGuest,
     state: State,
 }
 
 enum State {
-    Booting(Machine),
+    Starting(Launched),
     Ready(Session),
     Gone,
 }
@@ -47,23 +45,14 @@ impl Decoder {
         let guest = prepared.guest.name.clone();
         let file = |verb, error| HarnessError::file(verb, directory, error);
         fs::create_dir_all(directory).map_err(|error| file("create", error))?;
-        let logs = MachineLogs::in_directory(directory).map_err(|error| file("write in", error))?;
-        let machine = prepared.start(Mode::Agent, logs, Console::Watched).map_err(|error| {
-            match error.error.kind() {
-                std::io::ErrorKind::Interrupted => Abort::Interrupted,
-                _ => HarnessError::Decoder { guest: guest.clone(), what: error.to_string() }.into(),
-            }
+        let launched = prepared.launch(false, directory).map_err(|error| match error.error.kind() {
+            std::io::ErrorKind::Interrupted => Abort::Interrupted,
+            _ => HarnessError::Decoder { guest: guest.clone(), what: error.to_string() }.into(),
         })?;
-        fs::write(directory.join("qemu-command"), format!("{}\n", machine.command()))
+        fs::write(directory.join("qemu-command"), format!("{}\n", launched.machine.command()))
             .map_err(|error| file("write in", error))?;
-        Ok(Decoder {
-            guest,
-            boot_errors: prepared.guest.boot_errors.clone(),
-            release: prepared.kernel.kernel.release.clone(),
-            cpus: prepared.guest.cpus,
-            boot_timeout: prepared.boot_timeout,
-            state: State::Booting(machine),
-        })
+        let boot_errors = prepared.guest.boot_errors.clone();
+        Ok(Decoder { guest, boot_errors, prepared: prepared.clone(), state: State::Starting(launched) })
     }
 
     /// The guest's name.
@@ -110,14 +99,16 @@ impl Decoder {
     fn session(&mut self) -> Result<&mut Session, Abort> {
         let session = match std::mem::replace(&mut self.state, State::Gone) {
             State::Ready(session) => session,
-            State::Booting(machine) => Session::open(machine, &self.release, self.cpus, self.boot_timeout)
-                .map_err(|failed| self.failed(&failed.error, &failed.machine))?,
+            State::Starting(launched) => {
+                let opened = self.prepared.open(launched);
+                opened.map_err(|failed| self.failed(&failed.error, &failed.machine))?
+            }
             State::Gone => return Err(self.error("it has ended".to_owned()).into()),
         };
         self.state = State::Ready(session);
         match &mut self.state {
             State::Ready(session) => Ok(session),
-            State::Booting(_) | State::Gone => unreachable!("it is ready"),
+            State::Starting(_) | State::Gone => unreachable!("it is ready"),
         }
     }
 
@@ -125,7 +116,7 @@ impl Decoder {
     fn lost(&mut self, error: &SessionError) -> Abort {
         match std::mem::replace(&mut self.state, State::Gone) {
             State::Ready(session) => self.failed(error, session.machine()),
-            State::Booting(machine) => self.failed(error, &machine),
+            State::Starting(launched) => self.failed(error, &launched.machine),
             State::Gone => Abort::from(self.error(error.to_string())),
         }
     }
@@ -153,7 +144,7 @@ impl Decoder {
     /// When its kernel printed a splat, or its logs are not complete: what it decoded may be wrong.
     pub(super) fn finish(self) -> Result<(), HarnessError> {
         let mut machine = match self.state {
-            State::Booting(machine) => machine,
+            State::Starting(launched) => launched.machine,
             State::Ready(session) => session.into_machine(),
             // Whoever lost it has its error.
             State::Gone => return Ok(()),

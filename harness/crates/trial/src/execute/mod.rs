@@ -44,8 +44,8 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
         transcript.abort = inspect_all(case, prepared, dir, &mut transcript.steps)?;
         return Ok(transcript);
     }
-    let machine = match prepared.start_trial(case, &dir.dir) {
-        Ok(machine) => machine,
+    let launched = match prepared.launch(case.writes_dispatch_log(), &dir.dir) {
+        Ok(launched) => launched,
         Err(error) => {
             transcript.abort = Some(match error.error.kind() {
                 io::ErrorKind::Interrupted => Abort::Interrupted,
@@ -55,10 +55,15 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
             return Ok(transcript);
         }
     };
+    launched.machine.command().clone_into(&mut transcript.command);
+    let opened = prepared.open(launched);
+    let machine = match &opened {
+        Ok(session) => session.machine(),
+        Err(failed) => &failed.machine,
+    };
     machine.command().clone_into(&mut transcript.command);
     fs::write(dir.dir.join("qemu-command"), format!("{}\n", transcript.command))?;
-    let release = &prepared.kernel.kernel.release;
-    let mut machine = match Session::open(machine, release, prepared.guest.cpus, prepared.boot_timeout) {
+    let mut machine = match opened {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());
             let control = session.take_control();

@@ -9,6 +9,8 @@ mod error;
 mod once;
 mod prepared_guest;
 mod probe;
+mod save;
+mod saved_guest;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,15 +24,29 @@ use crate::case::{Action, Case, Step};
 use crate::plan::Trial;
 pub use error::PrepareError;
 use once::Once;
+pub(crate) use prepared_guest::Launched;
 pub use prepared_guest::{PreparedGuest, PreparedKernel};
+use save::saved_guest;
+use saved_guest::SavedGuest;
 
 /// All that the trials of a run boot.
 pub struct PreparedGuests {
-    builder: Builder,
+    builder: Arc<Builder>,
     accel: WantedAccel,
+    isolation: Isolation,
     /// All guests of the project.
     known: Vec<Guest>,
     guests: Mutex<BTreeMap<GuestName, Arc<Products>>>,
+}
+
+/// How a trial gets a guest that no other trial has touched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// It is restored from a snapshot, under TCG; elsewhere it boots.
+    #[default]
+    Snapshot,
+    /// It boots.
+    Boot,
 }
 
 /// What was made for a guest so far.
@@ -39,7 +55,11 @@ struct Products {
     kernel: Once<PreparedKernel>,
     accel: Once<AccelChoice>,
     rootfs: Mutex<BTreeMap<RootfsSpec, Arc<Once<Rootfs>>>>,
+    /// `None` where a guest is not saved.
+    saved: Mutex<BTreeMap<RootfsSpec, Arc<OnceSaved>>>,
 }
+
+type OnceSaved = Once<Option<Arc<SavedGuest>>>;
 
 /// Why a trial has nothing to boot.
 #[derive(Debug, Clone)]
@@ -58,8 +78,14 @@ impl From<PrepareError> for Unprepared {
 
 impl PreparedGuests {
     /// Guests whose products `builder` makes, none of which is made yet. `guests` are all of the project's.
-    pub fn new(builder: Builder, guests: &[Guest], accel: WantedAccel) -> PreparedGuests {
-        PreparedGuests { builder, accel, known: guests.to_vec(), guests: Mutex::default() }
+    pub fn new(
+        builder: Builder,
+        guests: &[Guest],
+        accel: WantedAccel,
+        isolation: Isolation,
+    ) -> PreparedGuests {
+        let (builder, known) = (Arc::new(builder), guests.to_vec());
+        PreparedGuests { builder, accel, isolation, known, guests: Mutex::default() }
     }
 
     /// A guest's kernel.
@@ -102,8 +128,40 @@ impl PreparedGuests {
         }
         match prepared.obstacle(case) {
             Some(why) => Err(Unprepared::Skip(why)),
+            None if case.boots() => Ok(self.with_snapshot(prepared, &rootfs_of(case))?),
             None => Ok(prepared),
         }
+    }
+
+    /// The guest with what its trials go on from. A guest that cannot be saved boots for each of them, and the user is
+    /// told.
+    ///
+    /// # Errors
+    /// When the user interrupts.
+    pub fn with_snapshot(
+        &self,
+        guest: PreparedGuest,
+        spec: &RootfsSpec,
+    ) -> Result<PreparedGuest, PrepareError> {
+        // KVM's state of a machine is only good for the same processor and kernel of the host, and a boot takes little.
+        if self.isolation == Isolation::Boot || guest.accel.accel != Accel::Tcg {
+            return Ok(guest);
+        }
+        let once = {
+            let products = self.products(&guest.guest);
+            let mut all = products.saved.lock().unwrap_or_else(PoisonError::into_inner);
+            all.entry(spec.clone()).or_default().clone()
+        };
+        let saved = once.get(|| match saved_guest(&self.builder, &guest) {
+            Ok(saved) => Ok(Some(Arc::new(saved))),
+            Err(error) if error.is_interrupt() => Err(error),
+            Err(error) => {
+                let name = &guest.guest.name;
+                self.builder.notice(&format!("warning: each trial of guest {name} boots: {error}"));
+                Ok(None)
+            }
+        })?;
+        Ok(PreparedGuest { saved, ..guest })
     }
 
     /// Make what these trials boot now. Returns the trials that have nothing to boot, each with the error of its
@@ -140,7 +198,8 @@ impl PreparedGuests {
             line: step.line,
             guest: guest.name.clone(),
         })?;
-        self.guest(decoder, &RootfsSpec { perf: true, modules: Vec::new() })
+        let spec = RootfsSpec { perf: true, modules: Vec::new() };
+        self.with_snapshot(self.guest(decoder, &spec)?, &spec)
     }
 
     /// What executes a guest's instructions. Where that is not certain, the guest is booted to see.

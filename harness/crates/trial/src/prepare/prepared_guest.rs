@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use golden::Facts;
 use guest::Guest;
 use image::{BuiltKernel, Rootfs};
-use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, MachineLogs, Mode, StartError};
+use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, MachineLogs, Mode, Origin, StartError};
+use vm::{OpenError, Session};
 
+use super::saved_guest::{SavedGuest, is_refusal};
 use crate::case::Case;
 
 /// How long a guest may take from QEMU's start to the agent's greeting. A boot takes about a
@@ -34,7 +36,7 @@ pub struct PreparedKernel {
 }
 
 /// A guest that is ready to boot: with a kernel, a root file system and an accelerator.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PreparedGuest {
     /// The guest.
     pub guest: Guest,
@@ -48,6 +50,8 @@ pub struct PreparedGuest {
     pub decoder: Option<Arc<PreparedGuest>>,
     /// How long a boot may take.
     pub boot_timeout: Duration,
+    /// What its trials go on from; `None` where each boots.
+    pub(super) saved: Option<Arc<SavedGuest>>,
 }
 
 impl PreparedKernel {
@@ -79,7 +83,7 @@ impl PreparedGuest {
     ) -> PreparedGuest {
         let guest = guest.clone();
         let boot_timeout = BOOT_TIMEOUT * kernel.slowness();
-        PreparedGuest { guest, kernel, rootfs, accel, decoder: None, boot_timeout }
+        PreparedGuest { guest, kernel, rootfs, accel, decoder: None, boot_timeout, saved: None }
     }
 
     /// What a golden's conditions can ask of the guest.
@@ -107,39 +111,77 @@ impl PreparedGuest {
         Some(format!("perf of guest {} was built without libtraceevent", lacking.guest.name))
     }
 
-    /// Start the guest. See [`Machine::start`].
+    /// Boot the guest, whatever was saved of it. See [`Machine::start`].
     ///
     /// # Errors
     /// When QEMU cannot be started.
     pub fn start(&self, mode: Mode, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
-        self.boot(mode, false, logs, console)
+        Machine::start(&self.origin_of_boot(mode, false), logs, console)
     }
 
-    /// Start the guest for a trial of `case`, whose memory is shared when a log is written in it. Its logs are kept in
-    /// `directory`.
-    pub(crate) fn start_trial(&self, case: &Case, directory: &Utf8Path) -> Result<Machine, StartError> {
+    /// Start the guest, by restoring it where it was saved, with its logs in `directory`.
+    ///
+    /// # Errors
+    /// When QEMU cannot be started.
+    pub(crate) fn launch(&self, shares_memory: bool, directory: &Utf8Path) -> Result<Launched, StartError> {
+        let snapshot = self.saved.as_ref().and_then(|saved| saved.snapshot());
+        let restored = snapshot.is_some();
+        let boot = self.origin_of_boot(Mode::Agent, shares_memory);
+        let boot = match snapshot {
+            Some(snapshot) => Boot { origin: Origin::Snapshot(snapshot), ..boot },
+            None => boot,
+        };
         let logs = MachineLogs::in_directory(directory)
             .map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
-        self.boot(Mode::Agent, case.writes_dispatch_log(), logs, Console::Watched)
+        let machine = Machine::start(&boot, logs, Console::Watched)?;
+        Ok(Launched { machine, restored, shares_memory, directory: directory.to_owned() })
     }
 
-    fn boot(
-        &self,
-        mode: Mode,
-        shares_memory: bool,
-        logs: MachineLogs,
-        console: Console,
-    ) -> Result<Machine, StartError> {
-        let boot = Boot {
+    /// Wait until the guest's agent is ready. A guest that was to be restored, and was not, boots.
+    ///
+    /// # Errors
+    /// When it does not get that far.
+    pub(crate) fn open(&self, launched: Launched) -> Result<Session, Box<OpenError>> {
+        let Launched { machine, restored, shares_memory, directory } = launched;
+        let open =
+            |machine| Session::open(machine, &self.kernel.kernel.release, self.guest.cpus, self.boot_timeout);
+        let failed = match open(machine) {
+            Err(failed) if restored && is_refusal(&failed.error) => failed,
+            opened => return opened,
+        };
+        if let Some(saved) = &self.saved {
+            let stderr = failed.machine.stderr().unwrap_or_default();
+            saved.refuse(format!("{} {stderr}", failed.error).trim_end());
+        }
+        match self.launch(shares_memory, &directory) {
+            Ok(launched) => open(launched.machine),
+            // The error that it has already says more than one of a file or a process.
+            Err(_) => Err(failed),
+        }
+    }
+
+    /// How the guest is booted.
+    pub(super) fn origin_of_boot(&self, mode: Mode, shares_memory: bool) -> Boot<'_> {
+        Boot {
             guest: &self.guest,
             accel: self.accel.accel,
-            kernel: &self.kernel.kernel.image(),
-            initramfs: &self.rootfs.initramfs,
+            origin: Origin::Kernel {
+                kernel: self.kernel.kernel.image(),
+                initramfs: self.rootfs.initramfs.clone(),
+            },
             mode,
             shares_memory,
-        };
-        Machine::start(&boot, logs, console)
+        }
     }
+}
+
+/// A guest whose QEMU was started.
+pub(crate) struct Launched {
+    /// The machine.
+    pub(crate) machine: Machine,
+    restored: bool,
+    shares_memory: bool,
+    directory: Utf8PathBuf,
 }
 
 /// What a golden's conditions can ask of a guest with this kernel under this accelerator.

@@ -6,12 +6,14 @@
 //! unsafe code, this is the one module with pointers.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+use super::image::{MemoryImage, pack};
 
 /// A guest's memory. Addresses are guest-physical.
 #[derive(Debug)]
@@ -43,6 +45,29 @@ impl Ram {
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = MmapOptions::new().map_raw(&file)?;
         Ok(Ram { file, map })
+    }
+
+    /// Memory that begins as `image` does, and is the guest's own.
+    ///
+    /// # Errors
+    /// As [`Ram::new`].
+    pub fn copy_of(image: &MemoryImage) -> io::Result<Ram> {
+        let ram = Ram::new(image.size())?;
+        image.copy_to(&ram.file)?;
+        Ok(ram)
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.map.len() as u64
+    }
+
+    /// Write what it holds as a [`MemoryImage`]'s file. The guest's processors have to stand still.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn pack(&self, to: &mut impl Write) -> io::Result<()> {
+        pack(&self.file, self.size(), to)
     }
 
     /// The same memory, mapped once more.

@@ -1,7 +1,7 @@
 //! QEMU's arguments.
 
 use super::accel::Accel;
-use super::boot::{Boot, Mode};
+use super::boot::{Boot, Mode, Origin};
 use super::confine::SANDBOX;
 use super::descriptors::{AGENT, INITRAMFS, KERNEL, MONITOR, RAM, path};
 use guest::{Guest, Quirk};
@@ -16,11 +16,11 @@ const HOST_TSC_KHZ: &str = "$HOST_TSC_KHZ";
 /// of [`descriptors`](super::descriptors). An argument for the kernel with [`HOST_TSC_KHZ`] is left out where that is
 /// unknown.
 pub(super) fn arguments(boot: &Boot<'_>, host_tsc_khz: impl FnOnce() -> Option<u64>) -> Vec<String> {
-    let Boot { guest, accel, mode, shares_memory, .. } = boot;
+    let Boot { guest, accel, mode, shares_memory, origin } = boot;
     let spec = &guest.qemu;
     let own = accel.spec(guest);
     let mut machine = with_options(&spec.machine, &own.machine);
-    if *shares_memory {
+    if boot.has_memory_file() {
         machine.push_str(",memory-backend=ram");
     }
     let accel_options = with_options(accel.name(), &own.options);
@@ -35,9 +35,11 @@ pub(super) fn arguments(boot: &Boot<'_>, host_tsc_khz: impl FnOnce() -> Option<u
         add(&quirk.set.iter().map(String::as_str).collect::<Vec<_>>());
     }
     add(&["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"]);
-    if *shares_memory {
+    if boot.has_memory_file() {
         let (size, ram) = (guest.memory_mib, path(RAM));
-        add(&["-object", &format!("memory-backend-file,id=ram,size={size}M,share=on,mem-path={ram}")]);
+        // What a guest writes that is restored from a snapshot is its own, unless we share its memory.
+        let share = if *shares_memory { "on" } else { "off" };
+        add(&["-object", &format!("memory-backend-file,id=ram,size={size}M,share={share},mem-path={ram}")]);
         add(&["-chardev", &format!("socket,id=monitor,fd={MONITOR}")]);
         add(&["-mon", "chardev=monitor,mode=control"]);
     }
@@ -51,9 +53,22 @@ pub(super) fn arguments(boot: &Boot<'_>, host_tsc_khz: impl FnOnce() -> Option<u
             add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
         }
     }
-    add(&["-kernel", &path(KERNEL), "-initrd", &path(INITRAMFS)]);
-    add(&["-append", &kernel_command_line(guest, *accel, *mode, host_tsc_khz)]);
+    match origin {
+        Origin::Kernel { .. } => {
+            add(&["-kernel", &path(KERNEL), "-initrd", &path(INITRAMFS)]);
+            add(&["-append", &kernel_command_line(guest, *accel, *mode, host_tsc_khz)]);
+        }
+        // It waits until the monitor says where the state comes from.
+        Origin::Snapshot(_) => add(&["-incoming", "defer"]),
+    }
     words
+}
+
+impl Boot<'_> {
+    /// How QEMU is started, without what differs from start to start on one host.
+    pub fn machine(&self) -> String {
+        arguments(self, || Some(0)).join(" ")
+    }
 }
 
 /// `base,option,option...`
@@ -128,8 +143,10 @@ mod tests {
         let boot = Boot {
             guest,
             accel,
-            kernel: Utf8Path::new("/cache/kernel"),
-            initramfs: Utf8Path::new("/cache/initramfs.cpio"),
+            origin: Origin::Kernel {
+                kernel: "/cache/kernel".into(),
+                initramfs: "/cache/initramfs.cpio".into(),
+            },
             mode,
             shares_memory,
         };

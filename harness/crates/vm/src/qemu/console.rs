@@ -61,6 +61,14 @@ impl ConsoleLog {
         waited.unwrap_or_else(PoisonError::into_inner).0.scanner.mark().is_some()
     }
 
+    /// Wait until the console shows the end of this request as the last one. `false` when it does not within `timeout`, or
+    /// has ended.
+    pub(super) fn wait_for(&self, request: u64, timeout: Duration) -> bool {
+        let waits = |state: &mut State| state.scanner.mark() != Some(request) && !state.closed;
+        let waited = self.shared.grew.wait_timeout_while(self.state(), timeout, waits);
+        waited.unwrap_or_else(PoisonError::into_inner).0.scanner.mark() == Some(request)
+    }
+
     /// The known messages that have come, by their number in the guest's list.
     pub(super) fn known_seen(&self) -> BTreeSet<usize> {
         self.state().scanner.seen().clone()

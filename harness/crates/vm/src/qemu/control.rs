@@ -4,7 +4,9 @@
 //! at any moment has to hold the processors while it checks and writes.
 
 use std::io;
+#[cfg(test)]
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::monitor::Monitor;
@@ -14,18 +16,18 @@ use crate::memory::Ram;
 #[derive(Debug)]
 pub struct GuestControl {
     ram: Ram,
-    monitor: Monitor,
+    monitor: Arc<Mutex<Monitor>>,
     paused: Duration,
 }
 
 impl GuestControl {
-    pub(super) fn new(ram: Ram, monitor: UnixStream) -> io::Result<GuestControl> {
-        Ok(GuestControl { ram, monitor: Monitor::new(monitor)?, paused: Duration::ZERO })
+    pub(super) fn new(ram: Ram, monitor: Arc<Mutex<Monitor>>) -> GuestControl {
+        GuestControl { ram, monitor, paused: Duration::ZERO }
     }
 
     #[cfg(test)]
     pub(crate) fn for_tests(ram: Ram, monitor: UnixStream) -> GuestControl {
-        GuestControl::new(ram, monitor).expect("a socket")
+        GuestControl::new(ram, Arc::new(Mutex::new(Monitor::new(monitor).expect("a socket"))))
     }
 
     /// The guest's memory.
@@ -38,13 +40,19 @@ impl GuestControl {
     /// # Errors
     /// When QEMU does not stop or go on.
     pub(crate) fn while_paused<T>(&mut self, work: impl FnOnce(&Ram) -> T) -> io::Result<T> {
-        self.monitor.greet()?;
+        let mut monitor = self.monitor.lock().unwrap_or_else(PoisonError::into_inner);
+        monitor.greet()?;
         let start = Instant::now();
-        self.monitor.stop()?;
+        monitor.stop()?;
         let done = work(&self.ram);
-        self.monitor.resume()?;
+        monitor.resume()?;
         self.paused += start.elapsed();
         Ok(done)
+    }
+
+    /// Do something with QEMU's monitor.
+    pub(super) fn with_monitor<T>(&mut self, work: impl FnOnce(&mut Monitor) -> T) -> T {
+        work(&mut self.monitor.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How long the guest's clocks have stood still so far, or a little more.

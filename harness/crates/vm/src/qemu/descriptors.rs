@@ -9,9 +9,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use super::boot::{Boot, Mode};
+use camino::Utf8Path;
+
+use super::boot::{Boot, Mode, Origin};
 use super::confine::Host;
 use crate::memory::Ram;
+use crate::process::pipe;
 
 /// The agent's port; the monitor of a machine that is [`Mode::Stopped`].
 pub(super) const AGENT: i32 = 5;
@@ -19,17 +22,23 @@ pub(super) const AGENT: i32 = 5;
 pub(super) const KERNEL: i32 = 6;
 /// The initramfs.
 pub(super) const INITRAMFS: i32 = 7;
-/// The guest's memory, when we share it.
+/// The guest's memory, when it is a file of ours.
 pub(super) const RAM: i32 = 8;
-/// The monitor, when we share the guest's memory.
+/// The monitor, when the guest's memory is a file of ours.
 pub(super) const MONITOR: i32 = 9;
+/// Where the state of a machine that is restored comes from, which needs no kernel.
+pub(super) const STATE: i32 = KERNEL;
 
 /// Our ends, and QEMU's.
 pub(super) struct Descriptors {
     /// Our end of the agent's port.
     pub(super) agent: UnixStream,
-    /// The guest's memory and our end of the monitor.
-    pub(super) shared: Option<(Ram, UnixStream)>,
+    /// Our end of the monitor.
+    pub(super) monitor: Option<UnixStream>,
+    /// The guest's memory, when we share it.
+    pub(super) ram: Option<Ram>,
+    /// Our end of the pipe for the state of a machine that is restored.
+    pub(super) state: Option<File>,
     /// Those that QEMU inherits, by their numbers.
     pub(super) inherited: Vec<(i32, OwnedFd)>,
 }
@@ -40,26 +49,51 @@ impl Descriptors {
     /// # Errors
     /// What could not be opened, and why.
     pub(super) fn open(boot: &Boot<'_>, host: Host) -> io::Result<Descriptors> {
-        let mut inherited = Vec::new();
-        for (number, path) in [(KERNEL, boot.kernel), (INITRAMFS, boot.initramfs)] {
+        let (agent, theirs) = UnixStream::pair()?;
+        let mut open = Descriptors { agent, monitor: None, ram: None, state: None, inherited: Vec::new() };
+        if boot.mode != Mode::Shell {
+            open.inherited.push((AGENT, theirs.into()));
+        }
+        match &boot.origin {
+            Origin::Kernel { kernel, initramfs } => {
+                open.files(host, [(KERNEL, kernel), (INITRAMFS, initramfs)])?;
+                if boot.shares_memory {
+                    open.ram(Ram::new(boot.guest.memory_mib << 20)?)?;
+                }
+            }
+            Origin::Snapshot(snapshot) => {
+                let (theirs, state) = pipe()?;
+                open.state = Some(state);
+                open.inherited.push((STATE, theirs.into()));
+                if boot.shares_memory {
+                    open.ram(Ram::copy_of(&snapshot.memory)?)?;
+                } else {
+                    open.inherited.push((RAM, snapshot.memory.descriptor()?));
+                }
+            }
+        }
+        if boot.has_memory_file() {
+            let (monitor, theirs) = UnixStream::pair()?;
+            open.monitor = Some(monitor);
+            open.inherited.push((MONITOR, theirs.into()));
+        }
+        Ok(open)
+    }
+
+    fn files(&mut self, host: Host, files: [(i32, &Utf8Path); 2]) -> io::Result<()> {
+        for (number, path) in files {
             let file = File::open(path).and_then(|file| host.for_qemu(file));
             let fail =
                 |error: io::Error| io::Error::new(error.kind(), format!("failed to open `{path}`: {error}"));
-            inherited.push((number, file.map_err(fail)?.into()));
+            self.inherited.push((number, file.map_err(fail)?.into()));
         }
-        let (agent, theirs) = UnixStream::pair()?;
-        if boot.mode != Mode::Shell {
-            inherited.push((AGENT, theirs.into()));
-        }
-        let shared = if boot.shares_memory {
-            let ram = Ram::new(boot.guest.memory_mib << 20)?;
-            let (monitor, theirs) = UnixStream::pair()?;
-            inherited.extend([(RAM, ram.descriptor()?), (MONITOR, theirs.into())]);
-            Some((ram, monitor))
-        } else {
-            None
-        };
-        Ok(Descriptors { agent, shared, inherited })
+        Ok(())
+    }
+
+    fn ram(&mut self, ram: Ram) -> io::Result<()> {
+        self.inherited.push((RAM, ram.descriptor()?));
+        self.ram = Some(ram);
+        Ok(())
     }
 }
 

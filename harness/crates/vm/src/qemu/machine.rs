@@ -46,6 +46,8 @@ pub struct Machine {
     pub(super) command: String,
     pub(super) stderr: LogFile,
     pub(super) control: Option<GuestControl>,
+    /// The frequency of the host's time stamp counter in kHz, when the guest was told.
+    pub(super) tsc_khz: Option<u64>,
 }
 
 impl Machine {
@@ -185,6 +187,11 @@ impl Machine {
     /// Whether QEMU was suspended by a signal, so that what did not happen in time says nothing of the guest.
     pub fn is_suspended(&self) -> bool {
         self.group.is_suspended()
+    }
+
+    /// End QEMU now.
+    pub(super) fn kill(&self) {
+        self.group.kill();
     }
 
     /// How long QEMU has been ready to run in all while no CPU of the host was free for it.

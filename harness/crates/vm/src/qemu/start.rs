@@ -1,17 +1,15 @@
 //! Starting QEMU: its descriptors, its process and the threads that watch it.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Cursor, Read};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use guest::Guest;
-
 use super::argv::arguments;
-use super::boot::{Boot, Mode};
+use super::boot::{Boot, Mode, Origin};
 use super::confine::{Host, confinement};
 use super::console::{Console, ConsoleLog};
 use super::control::GuestControl;
@@ -20,7 +18,10 @@ use super::event::MachineEvent;
 use super::host_tsc;
 use super::log::{LogFile, MachineLogs};
 use super::machine::{EVENTS_MAX, ExitState, Machine};
+use super::monitor::Monitor;
 use super::port::AgentPort;
+use super::program;
+use super::restore::Restore;
 use crate::KnownMessages;
 use crate::process::{ProcessGroup, Streams, pipe, shell_line};
 
@@ -45,18 +46,24 @@ impl Machine {
         let host = Host::look();
         let mut words = confinement(host, boot.accel);
         words.push(boot.guest.qemu.binary.clone());
-        words.extend(arguments(boot, host_tsc::khz));
+        let mut tsc_khz = None;
+        words.extend(arguments(boot, || {
+            tsc_khz = host_tsc::khz();
+            tsc_khz
+        }));
         let command = shown(&words, boot);
         let fail = |error| StartError { error, command: command.clone() };
 
         let known = KnownMessages::new(&boot.guest.known_messages);
         let known =
             known.map_err(|error| fail(io::Error::new(io::ErrorKind::InvalidInput, error.to_string())))?;
-        find_program(boot.guest).map_err(fail)?;
+        program::find(boot.guest).map_err(fail)?;
         let descriptors = Descriptors::open(boot, host).map_err(fail)?;
         let port = AgentPort::new(descriptors.agent).map_err(fail)?;
-        let control = descriptors.shared.map(|(ram, monitor)| GuestControl::new(ram, monitor));
-        let control = control.transpose().map_err(fail)?;
+        let monitor = descriptors.monitor.map(Monitor::new).transpose().map_err(fail)?;
+        let monitor = monitor.map(|monitor| Arc::new(Mutex::new(monitor)));
+        let control =
+            descriptors.ram.zip(monitor.clone()).map(|(ram, monitor)| GuestControl::new(ram, monitor));
         let pipes = Pipes::new(console).map_err(fail)?;
         let mut process = Command::new(&words[0]);
         process.args(&words[1..]);
@@ -73,7 +80,15 @@ impl Machine {
         if boot.mode != Mode::Shell {
             threads.push(watch_port(&port, boot.mode, &sender));
         }
-        threads.extend(pipes.console.map(|pipe| watch_console(&console, pipe, &group, &sender)));
+        let mut earlier = Vec::new();
+        if let (Origin::Snapshot(snapshot), Some(monitor), Some(state)) =
+            (&boot.origin, monitor, descriptors.state)
+        {
+            let (snapshot, port) = (snapshot.clone(), port.clone());
+            earlier.clone_from(&snapshot.console);
+            threads.push(Restore { snapshot, monitor, port, state }.spawn(&sender));
+        }
+        threads.extend(pipes.console.map(|pipe| watch_console(&console, earlier, pipe, &group, &sender)));
         Ok(Machine {
             group,
             events: Some(events),
@@ -85,13 +100,16 @@ impl Machine {
             command,
             stderr,
             control,
+            tsc_khz,
         })
     }
 }
 
-/// The command line for a shell, which opens the kernel and the initramfs as we have. The sockets are ours.
+/// The command line for a shell, which opens the kernel and the initramfs as we have. The sockets, and what a snapshot
+/// holds, are ours.
 fn shown(words: &[String], boot: &Boot<'_>) -> String {
-    let files = [(KERNEL, boot.kernel), (INITRAMFS, boot.initramfs)];
+    let Origin::Kernel { kernel, initramfs } = &boot.origin else { return shell_line(words) };
+    let files = [(KERNEL, kernel), (INITRAMFS, initramfs)];
     let files = files.map(|(number, path)| format!(" {number}<{}", shell_line([path])));
     shell_line(words) + &files.concat()
 }
@@ -119,17 +137,6 @@ impl Pipes {
     }
 }
 
-fn find_program(guest: &Guest) -> io::Result<()> {
-    let (binary, package) = (&guest.qemu.binary, &guest.qemu.package);
-    match which::which(binary) {
-        Ok(_) => Ok(()),
-        Err(_) => Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("program {binary} not found: install the package {package} (`ci/bootstrap` does)"),
-        )),
-    }
-}
-
 fn watch_exit(group: &Arc<ProcessGroup>, events: &SyncSender<MachineEvent>) -> JoinHandle<()> {
     let (group, events) = (group.clone(), events.clone());
     std::thread::spawn(move || {
@@ -144,14 +151,16 @@ fn watch_port(port: &AgentPort, mode: Mode, events: &SyncSender<MachineEvent>) -
     std::thread::spawn(move || port.watch(mode, &events))
 }
 
+/// What a guest that is restored printed before it was saved comes first.
 fn watch_console(
     console: &ConsoleLog,
+    earlier: Vec<u8>,
     pipe: File,
     group: &Arc<ProcessGroup>,
     events: &SyncSender<MachineEvent>,
 ) -> JoinHandle<()> {
     let (console, group, events) = (console.clone(), group.clone(), events.clone());
-    std::thread::spawn(move || console.watch(pipe, || group.kill(), &events))
+    std::thread::spawn(move || console.watch(Cursor::new(earlier).chain(pipe), || group.kill(), &events))
 }
 
 fn watch_stderr(

@@ -15,6 +15,8 @@ mod timeout;
 
 use std::time::{Duration, Instant};
 
+use camino::Utf8Path;
+
 pub use error::{ProtocolError, SessionError};
 pub use pending::Pending;
 pub use port::Port;
@@ -22,7 +24,7 @@ pub use request::{Answer, KernelState, Request, StepEnd, Work};
 use timeout::Timeout;
 
 use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
-use crate::qemu::{GuestControl, Machine, StopReason};
+use crate::qemu::{GuestControl, Machine, SaveError, StopReason};
 
 /// How long a guest may take for what needs none of its commands: to kill a process group, to run the agent on each
 /// CPU.
@@ -275,6 +277,16 @@ impl<P: Port> Session<P> {
 }
 
 impl Session<Machine> {
+    /// Keep the guest as it is now in `directory`, which is empty, and end it. It was started with its memory shared.
+    ///
+    /// # Errors
+    /// See [`SaveError`].
+    pub fn save(self, directory: &Utf8Path) -> Result<(), SaveError> {
+        // The agent's greeting counts as the request 0.
+        let last = self.requests.last().copied().unwrap_or(0);
+        self.machine.save(last, directory)
+    }
+
     /// Access to the guest from the outside, when it shares its memory; once.
     pub fn take_control(&mut self) -> Option<GuestControl> {
         self.machine.take_control()

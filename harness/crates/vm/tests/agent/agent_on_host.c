@@ -24,8 +24,22 @@ static void end(const char *failure)
 	exit(failure ? 3 : 0);
 }
 
+/* The host's clock and random numbers are left alone: what they would be set to goes to the log. */
+static void resume(uint64_t now, const void *random, uint32_t size)
+{
+	const unsigned char *bytes = random;
+	FILE *log = fopen(getenv("GOLDTRACE_KERNEL_LOG"), "a");
+
+	fprintf(log, "resume at %llu with", (unsigned long long)now);
+	for (uint32_t i = 0; i < size; i++)
+		fprintf(log, " %02x", bytes[i]);
+	fprintf(log, "\n");
+	fclose(log);
+}
+
 static void run_agent(void)
 {
+	static const struct agent_calls calls = { end, resume };
 	int port = fcntl(0, F_DUPFD_CLOEXEC, 10);
 	const char *log = getenv("GOLDTRACE_KERNEL_LOG");
 	sigset_t children;
@@ -37,7 +51,7 @@ static void run_agent(void)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &children, NULL);
-	agent(port, "/bin/bash", log ? log : "/dev/null", end);
+	agent(port, "/bin/bash", log ? log : "/dev/null", &calls);
 }
 
 /* Kill every child and its children, which fall to us as theirs end, until there is none. */
