@@ -25,7 +25,7 @@ pub(super) enum CommandError {
     NoTrial(#[from] NoTrial),
     #[error("unknown guest `{name}` (known guests: {})", known.join(", "))]
     UnknownGuest { name: String, known: Vec<String> },
-    #[error("a shell runs in one guest\nhelp: choose it with --guest: {}", known.join(", "))]
+    #[error("a command or a shell runs in one guest\nhelp: choose it with --guest: {}", known.join(", "))]
     NoGuestChosen { known: Vec<String> },
     #[error("unknown case `{name}`\nhelp: {help}")]
     UnknownCase { name: String, help: String },

@@ -27,6 +27,7 @@ mod ci;
 mod doctor;
 mod dtl_plot;
 mod error;
+mod exec;
 mod lint;
 mod list;
 mod new;
@@ -58,6 +59,7 @@ enum Command {
     Lint(lint::Lint),
     New(new::New),
     Build(build::Build),
+    Exec(exec::Exec),
     Shell(shell::Shell),
     Doctor(doctor::Doctor),
     DtlPlot(dtl_plot::DtlPlot),
@@ -73,6 +75,7 @@ impl Cli {
             Command::Lint(command) => command.run(&self.project),
             Command::New(command) => command.run(&self.project),
             Command::Build(command) => command.run(&self.project),
+            Command::Exec(command) => command.run(&self.project),
             Command::Shell(command) => command.run(&self.project),
             Command::Doctor(command) => command.run(&self.project),
             Command::DtlPlot(command) => command.run(),

@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use super::ci::in_ci;
 use super::error::CommandError;
 use crate::report::Progress;
-use diagnostic::Diagnostic;
+use diagnostic::{Diagnostic, did_you_mean};
 use guest::Project;
-use guest::{self, Guest, GuestName};
+use guest::{self, Guest, GuestName, ModuleSource};
 use image::{BuildOptions, Builder, ConfigFragment, Patch, Refresh, SourcesFile, Store};
 use trial::case::{self, Case, MissingGolden};
 use trial::lint;
@@ -168,6 +168,48 @@ impl Guests {
         let chosen =
             |guest: &&Guest| self.names.is_empty() || self.names.iter().any(|n| n == guest.name.as_str());
         Ok(all.iter().filter(chosen).collect())
+    }
+
+    /// The one chosen of `all`.
+    pub(super) fn choose_one<'g>(&self, all: &'g [Guest]) -> Result<&'g Guest, CommandError> {
+        let chosen = self.choose(all)?;
+        match chosen.as_slice() {
+            [guest] => Ok(guest),
+            _ => Err(CommandError::NoGuestChosen { known: names(chosen.into_iter()) }),
+        }
+    }
+}
+
+/// Whose kernel modules a guest has besides its own.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CaseModules {
+    /// Put the kernel modules of this case beside the guest's own
+    #[arg(long, value_name = "CASE")]
+    case: Option<String>,
+}
+
+impl CaseModules {
+    /// What the project's files say, without the cases where no case is named: their errors do not matter then.
+    pub(super) fn inputs(&self, project: &Project) -> Result<Inputs, CommandError> {
+        match self.case {
+            // Nothing is compared: a case may still lack its goldens.
+            Some(_) => Inputs::load(project, MissingGolden::ExpectsNothing),
+            None => Inputs::without_cases(project),
+        }
+    }
+
+    /// The modules of the named case.
+    pub(super) fn choose(&self, cases: &[Case]) -> Result<Vec<ModuleSource>, CommandError> {
+        let Some(wanted) = &self.case else { return Ok(Vec::new()) };
+        let ids = || cases.iter().map(|case| case.id.as_str());
+        match cases.iter().find(|case| case.id.as_str() == wanted) {
+            Some(case) => Ok(case.modules.clone()),
+            None => {
+                let help = did_you_mean(wanted, ids())
+                    .unwrap_or_else(|| "`goldtrace list` prints all cases".to_owned());
+                Err(CommandError::UnknownCase { name: wanted.clone(), help })
+            }
+        }
     }
 }
 

@@ -7,14 +7,11 @@ use clap::Args;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::error::CommandError;
-use super::options::{Guests, Images, Inputs, ProjectOption, names};
+use super::options::{CaseModules, Guests, Images, ProjectOption};
 use super::status::Status;
 use crate::report::PrintError;
-use diagnostic::did_you_mean;
-use guest::ModuleSource;
 use image::{Refresh, RootfsSpec};
 use trial::Isolation;
-use trial::case::{Case, MissingGolden};
 use vm::qemu::{Console, Machine, MachineLogs, Mode};
 
 /// The key that ends the guest at once: Ctrl-].
@@ -31,24 +28,16 @@ pub(super) struct Shell {
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// Put the kernel modules of this case beside the guest's own
-    #[arg(long, value_name = "CASE")]
-    case: Option<String>,
+    #[command(flatten)]
+    modules: CaseModules,
 }
 
 impl Shell {
     pub(super) fn run(&self, option: &ProjectOption) -> Result<Status, CommandError> {
         let project = option.project()?;
-        let inputs = match self.case {
-            // Nothing is compared: a case may still lack its goldens.
-            Some(_) => Inputs::load(&project, MissingGolden::ExpectsNothing)?,
-            None => Inputs::without_cases(&project)?,
-        };
-        let spec = RootfsSpec { perf: true, modules: self.modules(&inputs.cases)? };
-        let guests = self.guests.choose(&inputs.guests)?;
-        let [guest] = guests.as_slice() else {
-            return Err(CommandError::NoGuestChosen { known: names(guests.into_iter()) });
-        };
+        let inputs = self.modules.inputs(&project)?;
+        let spec = RootfsSpec { perf: true, modules: self.modules.choose(&inputs.cases)? };
+        let guest = self.guests.choose_one(&inputs.guests)?;
         let guests = self.images.guests(&project, &inputs, Refresh::WhenOld, Isolation::Boot)?;
         let prepared = guests.guest(guest, &spec)?;
         guests.check_patches()?;
@@ -93,22 +82,6 @@ impl Shell {
                 Err(CommandError::Guest(format!("QEMU failed: {status}\n{error}")))
             }
             _ => Ok(printed.map(|()| Status::Success)?),
-        }
-    }
-}
-
-impl Shell {
-    /// The modules of the wanted case.
-    fn modules(&self, cases: &[Case]) -> Result<Vec<ModuleSource>, CommandError> {
-        let Some(wanted) = &self.case else { return Ok(Vec::new()) };
-        let ids = || cases.iter().map(|case| case.id.as_str());
-        match cases.iter().find(|case| case.id.as_str() == wanted) {
-            Some(case) => Ok(case.modules.clone()),
-            None => {
-                let help = did_you_mean(wanted, ids())
-                    .unwrap_or_else(|| "`goldtrace list` prints all cases".to_owned());
-                Err(CommandError::UnknownCase { name: wanted.clone(), help })
-            }
         }
     }
 }

@@ -18,6 +18,8 @@ pub enum Status {
     DoesNotCompile,
     /// The user has interrupted.
     Interrupted,
+    /// The exit status of a command in a guest.
+    OfCommand(u8),
 }
 
 impl Status {
@@ -30,6 +32,7 @@ impl Status {
             Status::Infrastructure => 3,
             Status::DoesNotCompile => 4,
             Status::Interrupted => interrupt::EXIT_STATUS,
+            Status::OfCommand(status) => status,
         }
     }
 }

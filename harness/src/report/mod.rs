@@ -22,7 +22,7 @@ pub use common_splats::common_splats;
 pub use diagnostics::render as render_diagnostics;
 pub use equal::groups;
 pub use human::{RerunHint, Summary, describe, describe_group, flaky_lines, headline};
-pub use print::{Output, PrintError, note, print};
+pub use print::{Output, PrintError, note, pass_on, pass_on_to_stderr, print};
 pub use progress::{Progress, Style};
 pub use text::ReportText;
 pub use timelines::draw_timelines;

@@ -23,6 +23,23 @@ pub fn note(text: &ReportText) {
     let _ = write(&mut anstream::stderr().lock(), text);
 }
 
+/// Pass bytes on to standard output as they are.
+///
+/// # Errors
+/// As [`print`].
+pub fn pass_on(bytes: &[u8]) -> Result<(), PrintError> {
+    let mut out = io::stdout().lock();
+    Ok(out.write_all(bytes).and_then(|()| out.flush())?)
+}
+
+/// The same to standard error.
+///
+/// # Errors
+/// When nobody reads it any more, or it has no room.
+pub fn pass_on_to_stderr(bytes: &[u8]) -> io::Result<()> {
+    io::stderr().lock().write_all(bytes)
+}
+
 /// Standard output of a command that goes on to its end when that cannot be written.
 #[derive(Debug, Default)]
 pub struct Output {

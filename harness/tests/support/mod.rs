@@ -94,10 +94,10 @@ impl TestProject {
         self.run_with(guest, |trial, dir| run_trial(trial, prepared(), dir))
     }
 
-    /// Run the case on a guest that is changed after it was prepared.
+    /// Run the case on a guest that is changed after it was prepared, and boots.
     pub fn run_changed(&self, guest: &str, change: impl FnOnce(&mut PreparedGuest)) -> TrialResult {
         self.run_with(guest, |trial, dir| {
-            let mut changed = prepared().trial(trial).expect("prepared");
+            let mut changed = prepared().trial(trial).expect("prepared").booting();
             change(&mut changed);
             run_prepared(trial, &changed, dir)
         })

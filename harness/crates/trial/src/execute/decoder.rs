@@ -45,7 +45,7 @@ impl Decoder {
         let guest = prepared.guest.name.clone();
         let file = |verb, error| HarnessError::file(verb, directory, error);
         fs::create_dir_all(directory).map_err(|error| file("create", error))?;
-        let launched = prepared.launch(false, directory).map_err(|error| match error.error.kind() {
+        let launched = prepared.launch(false, Some(directory)).map_err(|error| match error.error.kind() {
             std::io::ErrorKind::Interrupted => Abort::Interrupted,
             _ => HarnessError::Decoder { guest: guest.clone(), what: error.to_string() }.into(),
         })?;

@@ -44,7 +44,7 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
         transcript.abort = inspect_all(case, prepared, dir, &mut transcript.steps)?;
         return Ok(transcript);
     }
-    let launched = match prepared.launch(case.writes_dispatch_log(), &dir.dir) {
+    let launched = match prepared.launch(case.writes_dispatch_log(), Some(&dir.dir)) {
         Ok(launched) => launched,
         Err(error) => {
             transcript.abort = Some(match error.error.kind() {

@@ -111,6 +111,13 @@ impl PreparedGuest {
         Some(format!("perf of guest {} was built without libtraceevent", lacking.guest.name))
     }
 
+    /// The same guest, and the one that decodes what it records, for trials that boot them.
+    #[must_use]
+    pub fn booting(self) -> PreparedGuest {
+        let decoder = self.decoder.map(|decoder| Arc::new(PreparedGuest::clone(&decoder).booting()));
+        PreparedGuest { saved: None, decoder, ..self }
+    }
+
     /// Boot the guest, whatever was saved of it. See [`Machine::start`].
     ///
     /// # Errors
@@ -119,11 +126,24 @@ impl PreparedGuest {
         Machine::start(&self.origin_of_boot(mode, false), logs, console)
     }
 
-    /// Start the guest, by restoring it where it was saved, with its logs in `directory`.
+    /// Start the guest, by restoring it where it was saved, and wait until its agent is ready. Its logs have no name.
+    ///
+    /// # Errors
+    /// Why there is no such guest.
+    pub fn start_session(&self) -> Result<Session, String> {
+        let launched = self.launch(false, None).map_err(|error| error.to_string())?;
+        self.open(launched).map_err(|failed| failed.error.to_string())
+    }
+
+    /// Start the guest, by restoring it where it was saved, with its logs in `directory`; without one they have no name.
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub(crate) fn launch(&self, shares_memory: bool, directory: &Utf8Path) -> Result<Launched, StartError> {
+    pub(crate) fn launch(
+        &self,
+        shares_memory: bool,
+        directory: Option<&Utf8Path>,
+    ) -> Result<Launched, StartError> {
         let snapshot = self.saved.as_ref().and_then(|saved| saved.snapshot());
         let restored = snapshot.is_some();
         let boot = self.origin_of_boot(Mode::Agent, shares_memory);
@@ -131,10 +151,10 @@ impl PreparedGuest {
             Some(snapshot) => Boot { origin: Origin::Snapshot(snapshot), ..boot },
             None => boot,
         };
-        let logs = MachineLogs::in_directory(directory)
-            .map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
+        let logs = directory.map_or_else(MachineLogs::unnamed, MachineLogs::in_directory);
+        let logs = logs.map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
         let machine = Machine::start(&boot, logs, Console::Watched)?;
-        Ok(Launched { machine, restored, shares_memory, directory: directory.to_owned() })
+        Ok(Launched { machine, restored, shares_memory, directory: directory.map(Utf8Path::to_owned) })
     }
 
     /// Wait until the guest's agent is ready. A guest that was to be restored, and was not, boots.
@@ -153,7 +173,7 @@ impl PreparedGuest {
             let stderr = failed.machine.stderr().unwrap_or_default();
             saved.refuse(format!("{} {stderr}", failed.error).trim_end());
         }
-        match self.launch(shares_memory, &directory) {
+        match self.launch(shares_memory, directory.as_deref()) {
             Ok(launched) => open(launched.machine),
             // The error that it has already says more than one of a file or a process.
             Err(_) => Err(failed),
@@ -181,7 +201,7 @@ pub(crate) struct Launched {
     pub(crate) machine: Machine,
     restored: bool,
     shares_memory: bool,
-    directory: Utf8PathBuf,
+    directory: Option<Utf8PathBuf>,
 }
 
 /// What a golden's conditions can ask of a guest with this kernel under this accelerator.

@@ -20,6 +20,8 @@ pub struct Pending {
     /// Its last frame has come.
     ended: bool,
     pub(super) answer: Answer,
+    /// How many bytes of standard output and standard error were taken out of the answer already.
+    taken: (usize, usize),
 }
 
 impl Pending {
@@ -33,12 +35,26 @@ impl Pending {
             kernel: KernelState::default(),
         };
         let output_limit = output_limit as usize;
-        Pending { nonce, awaited, timeout, killed: false, output_limit, ended: false, answer }
+        Pending { nonce, awaited, timeout, killed: false, output_limit, ended: false, answer, taken: (0, 0) }
     }
 
     /// What the guest has answered so far.
     pub fn answer(&self) -> &Answer {
         &self.answer
+    }
+
+    /// Take what has come of standard output and standard error since this was called last. It is not in the answer at
+    /// its end.
+    pub fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
+        let answer = &mut self.answer;
+        self.taken.0 += answer.stdout.len();
+        self.taken.1 += answer.stderr.len();
+        (std::mem::take(&mut answer.stdout), std::mem::take(&mut answer.stderr))
+    }
+
+    /// How many bytes have come of each.
+    fn received(&self) -> (usize, usize) {
+        (self.taken.0 + self.answer.stdout.len(), self.taken.1 + self.answer.stderr.len())
     }
 
     /// Add a frame to the answer; whether it was the last.
@@ -54,20 +70,22 @@ impl Pending {
             FrameKind::Stdout => answer.stdout.extend(frame.payload),
             FrameKind::Stderr => answer.stderr.extend(frame.payload),
             FrameKind::Done => {
-                finish(answer, &frame.payload)?;
+                let received = self.received();
+                finish(&mut self.answer, &frame.payload, received)?;
                 self.ended = true;
                 return Ok(true);
             }
             other => return Err(ProtocolError::InsideAnswer(other)),
         }
-        if answer.stdout.len() + answer.stderr.len() > self.output_limit {
+        let (stdout, stderr) = self.received();
+        if stdout + stderr > self.output_limit {
             return Err(ProtocolError::TooMuchOutput(self.output_limit));
         }
         Ok(false)
     }
 }
 
-fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
+fn finish(answer: &mut Answer, payload: &[u8], received: (usize, usize)) -> Result<(), ProtocolError> {
     let payload: &[u8; 56] = payload.try_into().map_err(|_| ProtocolError::DoneSize(payload.len()))?;
     let word = |at: usize| u32::from_le_bytes(payload[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_le_bytes(payload[at..at + 8].try_into().expect("eight bytes"));
@@ -83,7 +101,7 @@ fn finish(answer: &mut Answer, payload: &[u8]) -> Result<(), ProtocolError> {
     answer.elapsed = Duration::from_micros(long(24));
     answer.held_open = [word(32), word(36)] != [0, 0];
     answer.kernel = KernelState { tainted: long(40), console_level: word(48), message_level: word(52) };
-    let received = (answer.stdout.len() as u64, answer.stderr.len() as u64);
+    let received = (received.0 as u64, received.1 as u64);
     let sent = (long(8), long(16));
     if received == sent { Ok(()) } else { Err(ProtocolError::Counts { sent, received }) }
 }

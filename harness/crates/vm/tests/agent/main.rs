@@ -308,6 +308,32 @@ fn malformed_requests_end_the_agent_in_order() {
 }
 
 #[test]
+fn restored_guest_is_told_the_time_and_given_random_numbers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("kmsg");
+    let mut agent = Agent::start_with_log(&log);
+    let first = agent.next_frame();
+    std::fs::write(&log, "").expect("written");
+    for (nonce, random) in [(5, &[0x0a][..]), (6, &[0xff; 64])] {
+        let payload = [&1_796_000_000_123_456_789_u64.to_le_bytes()[..], random].concat();
+        agent.send_raw(&frame(FrameKind::Resume, nonce, &payload));
+        let ready = agent.next_frame();
+        assert_eq!(
+            (ready.kind, ready.nonce, ready.payload),
+            (FrameKind::Ready, nonce, first.payload.clone())
+        );
+    }
+    let told = std::fs::read_to_string(&log).expect("readable");
+    let begin = "resume at 1796000000123456789 with";
+    // No request has ended.
+    assert_eq!(told, format!("{begin} 0a\n{begin}{}\n", " ff".repeat(64)));
+    for length in [0, 8, 73] {
+        let error = gives_up_on(&frame(FrameKind::Resume, 7, &vec![1; length]));
+        assert_eq!(error, "a RESUME of another length", "{length}");
+    }
+}
+
+#[test]
 fn request_inside_another_one_ends_the_agent() {
     let run = frame(FrameKind::RunOpen, 7, &payload(100, "/", "cat"));
     for inside in [frame(FrameKind::Run, 8, &payload(100, "/", "true")), frame(FrameKind::Close, 8, b"")] {
