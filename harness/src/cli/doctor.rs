@@ -57,7 +57,13 @@ impl Doctor {
         // The cache is looked at and not made.
         let cache = Store::default_root()?;
         print_line!("cache: {cache}")?;
-        print_line!("  {} products, {}", count(&cache.join("products")), free(&cache))?;
+        let products = cache.join("products");
+        print_line!("  {} products, {}", count(&products), free(&cache))?;
+        let (snapshots, bytes) = snapshots(&products);
+        let mib = bytes >> 20;
+        print_line!(
+            "  {snapshots} snapshots of guests among them, {mib} MiB; each goes when it was not used for a week"
+        )?;
         print_line!("cases: {}", inputs.cases.len())?;
 
         if missing.is_empty() {
@@ -85,6 +91,17 @@ fn look(tool: &str, package: &str, missing: &mut Vec<String>) -> Result<(), Comm
 
 fn count(dir: &Utf8Path) -> usize {
     dir.read_dir_utf8().map_or(0, Iterator::count)
+}
+
+/// How many snapshots of guests there are, and their size in bytes.
+fn snapshots(products: &Utf8Path) -> (usize, u64) {
+    let directories = products.read_dir_utf8().into_iter().flatten().flatten();
+    let of_snapshot = |name: &str| name.starts_with("snapshot-");
+    let sizes = directories.filter(|entry| of_snapshot(entry.file_name())).map(|entry| {
+        let files = entry.path().read_dir_utf8().into_iter().flatten().flatten();
+        files.map(|file| file.metadata().map_or(0, |found| found.len())).sum::<u64>()
+    });
+    sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size))
 }
 
 /// What is free on the file system of a directory, which need not exist yet.

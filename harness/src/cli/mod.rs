@@ -21,6 +21,7 @@ macro_rules! note_line {
     };
 }
 
+mod bench;
 mod bless;
 mod build;
 mod ci;
@@ -61,6 +62,7 @@ enum Command {
     Build(build::Build),
     Exec(exec::Exec),
     Shell(shell::Shell),
+    Bench(bench::Bench),
     Doctor(doctor::Doctor),
     DtlPlot(dtl_plot::DtlPlot),
 }
@@ -77,6 +79,7 @@ impl Cli {
             Command::Build(command) => command.run(&self.project),
             Command::Exec(command) => command.run(&self.project),
             Command::Shell(command) => command.run(&self.project),
+            Command::Bench(command) => command.run(&self.project),
             Command::Doctor(command) => command.run(&self.project),
             Command::DtlPlot(command) => command.run(),
         };

@@ -24,7 +24,7 @@ pub struct TrialResult {
     pub elapsed: Duration,
 }
 
-/// Run every trial, `jobs` at once, calling `finished` with each as it ends. The results come back
+/// Run every trial, `jobs` at once, calling `finished` with each that was begun as it ends. The results come back
 /// in the order of `trials`. After the first that was interrupted none is begun, and all are
 /// interrupted.
 pub fn run_all<'p>(
@@ -43,14 +43,16 @@ pub fn run_all<'p>(
                     let at = next.fetch_add(1, Ordering::SeqCst);
                     trials.get(at).zip(results.get(at))
                 } {
-                    let result = run_one(trial, || match interrupted.load(Ordering::SeqCst) {
-                        true => Outcome::Interrupted,
-                        false => run(trial),
-                    });
-                    if matches!(result.outcome, Outcome::Interrupted) {
-                        interrupted.store(true, Ordering::SeqCst);
-                    }
-                    finished(&result);
+                    let result = if interrupted.load(Ordering::SeqCst) {
+                        run_one(trial, || Outcome::Interrupted)
+                    } else {
+                        let result = run_one(trial, || run(trial));
+                        if matches!(result.outcome, Outcome::Interrupted) {
+                            interrupted.store(true, Ordering::SeqCst);
+                        }
+                        finished(&result);
+                        result
+                    };
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }
             });
@@ -88,17 +90,25 @@ mod tests {
         let (cases, guest) = (numbered_cases(10), real_guest("x86_64"));
         let trials: Vec<Trial<'_>> =
             cases.iter().map(|case| Trial { case, guest: &guest, repetition: 0 }).collect();
-        let finished = Mutex::new(Vec::new());
+        let (begun, finished) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let number = |trial: &Trial<'_>| trial.case.id.as_str()[1..].parse().expect("a number");
         let results = run_all(
             &trials,
             jobs,
-            |trial| run(number(trial)),
+            |trial| {
+                begun.lock().expect("no panic").push(trial.to_string());
+                run(number(trial))
+            },
             |result| finished.lock().expect("no panic").push(result.name.clone()),
         );
-        let mut finished = finished.into_inner().expect("no panic");
-        finished.sort();
-        assert_eq!(finished, results.iter().map(|result| result.name.clone()).collect::<Vec<_>>());
+        // The user hears of each that was begun, and of no other.
+        let [begun, finished] = [begun, finished].map(|names| {
+            let mut names = names.into_inner().expect("no panic");
+            names.sort();
+            names
+        });
+        assert_eq!(finished, begun);
+        assert_eq!(results.len(), trials.len());
         results
     }
 
