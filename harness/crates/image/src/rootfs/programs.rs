@@ -12,7 +12,7 @@ use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
 
-const AGENT_FILES: [&str; 12] = [
+const AGENT_FILES: [&str; 14] = [
     "agent.c",
     "agent.h",
     "file.c",
@@ -25,6 +25,8 @@ const AGENT_FILES: [&str; 12] = [
     "pump.h",
     "resume.c",
     "resume.h",
+    "timers.c",
+    "timers.h",
 ];
 const AGENT_FLAGS: [&str; 8] =
     ["-std=gnu11", "-D_GNU_SOURCE", "-Os", "-static", "-s", "-Wall", "-Wextra", "-Wno-unused-result"];
