@@ -18,6 +18,12 @@ use guest::Guest;
 /// What modprobe(8) reads in the kernel's directory of modules.
 const DEPENDENCIES: &str = "modules.dep";
 
+/// perf's configuration, in the home directory of the agent's commands.
+const PERF_CONFIG: &str = ".perfconfig";
+/// perf gives up a process's memory map after 500 ms, and reports say so from then on (tools/perf/util/synthetic-events.c):
+/// a guest on a busy host needs longer.
+const PERF_CONFIG_TEXT: &[u8] = b"[core]\n\tproc-map-timeout = 60000\n";
+
 /// Directories that exist before `init` runs. The kernel makes /dev/console itself.
 const DIRECTORIES: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
 
@@ -61,6 +67,7 @@ pub(crate) fn build(
         }
         if let Some(perf) = perf {
             archive.file("bin/perf", 0o755, &read(&perf.program())?)?;
+            archive.file(PERF_CONFIG, 0o644, PERF_CONFIG_TEXT)?;
         }
         archive.file("init", 0o755, &read(&agent.dir.join("init"))?)?;
         let directory = Utf8Path::new("lib/modules").join(&kernel.release);
@@ -93,7 +100,7 @@ fn recipe(
         .with("release", &kernel.release)
         .with("modules", list)
         .with("dependencies", dependencies)
-        .with("layout", format!("2 {DIRECTORIES:?}"));
+        .with("layout", format!("3 {DIRECTORIES:?}"));
     match perf {
         Some(perf) => Ok(recipe.with("perf", perf.sha256()?)),
         None => Ok(recipe),
