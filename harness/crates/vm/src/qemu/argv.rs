@@ -185,6 +185,7 @@ mod tests {
                 -smp 2
                 -m 256M
                 -prom-env goldtrace=1
+                -global spapr-pci-host-bridge.dma_win_size=0x1000000
                 -chardev stdio,id=console,signal=off
                 -serial chardev:console
                 -device virtio-serial-pci,max_ports=2
