@@ -18,7 +18,7 @@ fn status(pid: i32, field: &str) -> String {
 }
 
 #[track_caller]
-fn assert_confined(pid: i32) {
+fn assert_confined(pid: i32, files: usize) {
     assert_eq!((status(pid, "NoNewPrivs"), status(pid, "Seccomp")), ("1".to_owned(), "2".to_owned()));
     if rustix::process::geteuid().is_root() {
         let nobody = "65534 65534 65534 65534";
@@ -35,13 +35,18 @@ fn assert_confined(pid: i32) {
         let expected = ["pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null"];
         assert!(is_product || expected.iter().any(|start| target.starts_with(start)), "{target}");
     }
-    assert_eq!(products, 2, "the kernel and the initramfs");
+    assert_eq!(products, files, "files of the cache");
 }
 
 #[test]
 fn qemu_of_a_trial_is_confined() {
     let waiting = Waiting::start(&[]);
-    assert_confined(waiting.qemu);
+    // What it was restored from is in sealed memory.
+    assert_confined(waiting.qemu, 0);
+    waiting.signal("-INT");
+    drop(waiting.finish());
+    let waiting = Waiting::start(&["--isolate", "boot"]);
+    assert_confined(waiting.qemu, 2);
 }
 
 #[test]
@@ -53,7 +58,8 @@ fn qemu_of_a_shell_is_confined() {
     let mut out = child.stdout.take().expect("piped");
     std::io::Read::read_exact(&mut out, &mut [0]).expect("a byte");
     let qemu = descendants(child.id()).into_iter().find(|pid| name(*pid).starts_with("qemu-system"));
-    assert_confined(qemu.expect("QEMU runs"));
+    // The kernel and the initramfs.
+    assert_confined(qemu.expect("QEMU runs"), 2);
     // Nobody reads what the guest prints any more.
     drop(out);
     assert_eq!(child.wait().expect("ended").code(), Some(3));
@@ -101,8 +107,12 @@ fn command_line_that_is_kept_starts_the_same_guest() {
     let kept = project.root.join("target/goldtrace/last/t@ppc64le/qemu-command");
     let command = fs::read_to_string(kept).expect("a command");
     assert!(command.starts_with("setpriv --no-new-privs ") && command.contains(" 6</"), "{command}");
+    assert!(
+        command.contains("# It went on from a snapshot of the guest that this boots:\nsetpriv "),
+        "{command}"
+    );
     // Nobody connects to its agent's port then, and a shell needs none.
-    let command = command.trim().replace("loglevel=5", "goldtrace.mode=shell");
+    let command = command.lines().last().expect("a line").replace("loglevel=5", "goldtrace.mode=shell");
     let command = command.replace("socket,id=agent,fd=5", "null,id=agent");
     let script = format!("(while sleep 0.3; do echo exit; done) | timeout 60 {command}");
     let output = Command::new("sh").args(["-c", &script]).output().expect("runs");

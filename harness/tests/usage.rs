@@ -52,7 +52,9 @@ fn help_texts_begin_with_a_verb() {
         "lint      Find stale goldens",
         "new       Write a new case",
         "build     Build kernels",
+        "exec      Run one command",
         "shell     Open a shell",
+        "bench     Measure how long",
         "doctor    Print what the host has",
         "dtl-plot  Draw the dispatches",
     ] {
@@ -99,10 +101,16 @@ fn filter_that_selects_nothing_is_refused() {
     assert_refused(&project, &["run", "x86_46"], &["no trial matches `x86_46`", "did you mean `x86_64`?"]);
     assert_refused(&project, &["run", "t@x86_64", "u"], &["no trial matches `u`"]);
     assert_refused(&project, &["list", "absent"], &["no trial matches `absent`"]);
-    let bless = goldtrace(&project, &["bless", "absent"]).output().expect("runs");
-    assert_eq!(bless.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&bless.stderr).into_owned();
-    assert_eq!(text, "error: no case matches `absent`\nhelp: `goldtrace list` prints all cases\n");
+    for (filter, help) in [
+        ("absent", "`goldtrace list` prints all cases"),
+        ("@x86_64", "`goldtrace list` prints all cases"),
+        ("t@x86", "goldens belong to cases, which have no guest in their name: `goldtrace bless t`"),
+    ] {
+        let bless = goldtrace(&project, &["bless", filter]).output().expect("runs");
+        assert_eq!(bless.status.code(), Some(2));
+        let text = String::from_utf8_lossy(&bless.stderr).into_owned();
+        assert_eq!(text, format!("error: no case matches `{filter}`\nhelp: {help}\n"));
+    }
 }
 
 #[test]
@@ -127,7 +135,8 @@ fn directory_that_is_not_a_project_is_refused() {
 #[test]
 fn shell_needs_one_guest_and_a_known_case() {
     let project = project();
-    let which = "error: a shell runs in one guest\nhelp: choose it with --guest: ppc64le, x86_64\n";
+    let which =
+        "error: a command or a shell runs in one guest\nhelp: choose it with --guest: ppc64le, x86_64\n";
     assert_refused(&project, &["shell"], &[which]);
     let shell = ["shell", "--guest", "x86_64", "--case", "absent"];
     assert_refused(&project, &shell, &["error: unknown case `absent`\nhelp: "]);

@@ -29,7 +29,7 @@ pub(super) enum CommandError {
     NoGuestChosen { known: Vec<String> },
     #[error("unknown case `{name}`\nhelp: {help}")]
     UnknownCase { name: String, help: String },
-    #[error("no case matches `{}`\nhelp: `goldtrace list` prints all cases", filters.join("`, `"))]
+    #[error("no case matches `{}`\nhelp: {}", filters.join("`, `"), help_for_cases(filters))]
     NoCaseMatches { filters: Vec<String> },
     #[error(
         "goldens are written by people, not by CI (the variable CI is set)\nhelp: run it yourself, read the diff and \
@@ -74,6 +74,16 @@ pub(super) enum CommandError {
     Print(#[from] PrintError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// What to try instead of filters that match no case.
+fn help_for_cases(filters: &[String]) -> String {
+    match filters.iter().find_map(|filter| filter.split_once('@')) {
+        Some((case, _)) if !case.is_empty() => {
+            format!("goldens belong to cases, which have no guest in their name: `goldtrace bless {case}`")
+        }
+        _ => "`goldtrace list` prints all cases".to_owned(),
+    }
 }
 
 impl CommandError {

@@ -49,7 +49,7 @@ impl Decoder {
             std::io::ErrorKind::Interrupted => Abort::Interrupted,
             _ => HarnessError::Decoder { guest: guest.clone(), what: error.to_string() }.into(),
         })?;
-        fs::write(directory.join("qemu-command"), format!("{}\n", launched.machine.command()))
+        fs::write(directory.join("qemu-command"), prepared.command_file(&launched.machine))
             .map_err(|error| file("write in", error))?;
         let boot_errors = prepared.guest.boot_errors.clone();
         Ok(Decoder { guest, boot_errors, prepared: prepared.clone(), state: State::Starting(launched) })

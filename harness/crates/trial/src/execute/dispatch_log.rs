@@ -32,6 +32,10 @@ impl RecordingControl for Recording<'_> {
     fn quiesce(&mut self) -> Result<Option<u64>, SessionError> {
         self.session.quiesce_during(&mut self.pending)
     }
+
+    fn waited_for_cpu(&self) -> Duration {
+        self.session.machine().waited_for_cpu()
+    }
 }
 
 /// Start the request's command, write the log as planned, end the command's standard input, and

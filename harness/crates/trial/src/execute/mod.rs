@@ -62,7 +62,7 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
         Err(failed) => &failed.machine,
     };
     machine.command().clone_into(&mut transcript.command);
-    fs::write(dir.dir.join("qemu-command"), format!("{}\n", transcript.command))?;
+    fs::write(dir.dir.join("qemu-command"), prepared.command_file(machine))?;
     let mut machine = match opened {
         Ok(mut session) => {
             transcript.boot_time = Some(session.boot_time());

@@ -145,7 +145,6 @@ impl PreparedGuest {
         directory: Option<&Utf8Path>,
     ) -> Result<Launched, StartError> {
         let snapshot = self.saved.as_ref().and_then(|saved| saved.snapshot());
-        let restored = snapshot.is_some();
         let boot = self.origin_of_boot(Mode::Agent, shares_memory);
         let boot = match snapshot {
             Some(snapshot) => Boot { origin: Origin::Snapshot(snapshot), ..boot },
@@ -154,7 +153,7 @@ impl PreparedGuest {
         let logs = directory.map_or_else(MachineLogs::unnamed, MachineLogs::in_directory);
         let logs = logs.map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
         let machine = Machine::start(&boot, logs, Console::Watched)?;
-        Ok(Launched { machine, restored, shares_memory, directory: directory.map(Utf8Path::to_owned) })
+        Ok(Launched { machine, shares_memory, directory: directory.map(Utf8Path::to_owned) })
     }
 
     /// Wait until the guest's agent is ready. A guest that was to be restored, and was not, boots.
@@ -162,11 +161,11 @@ impl PreparedGuest {
     /// # Errors
     /// When it does not get that far.
     pub(crate) fn open(&self, launched: Launched) -> Result<Session, Box<OpenError>> {
-        let Launched { machine, restored, shares_memory, directory } = launched;
+        let Launched { machine, shares_memory, directory } = launched;
         let open =
             |machine| Session::open(machine, &self.kernel.kernel.release, self.guest.cpus, self.boot_timeout);
         let failed = match open(machine) {
-            Err(failed) if restored && is_refusal(&failed.error) => failed,
+            Err(failed) if failed.machine.is_restored() && is_refusal(&failed.error) => failed,
             opened => return opened,
         };
         if let Some(saved) = &self.saved {
@@ -178,6 +177,17 @@ impl PreparedGuest {
             // The error that it has already says more than one of a file or a process.
             Err(_) => Err(failed),
         }
+    }
+
+    /// How a machine of this guest was started, as its results keep it: the command line, and for a guest that was
+    /// restored that which boots it.
+    pub(crate) fn command_file(&self, machine: &Machine) -> String {
+        let command = machine.command();
+        if !machine.is_restored() {
+            return format!("{command}\n");
+        }
+        let boot = self.origin_of_boot(Mode::Agent, false).command();
+        format!("{command}\n# It went on from a snapshot of the guest that this boots:\n{boot}\n")
     }
 
     /// How the guest is booted.
@@ -199,7 +209,6 @@ impl PreparedGuest {
 pub(crate) struct Launched {
     /// The machine.
     pub(crate) machine: Machine,
-    restored: bool,
     shares_memory: bool,
     directory: Option<Utf8PathBuf>,
 }

@@ -46,6 +46,8 @@ pub struct Machine {
     pub(super) command: String,
     pub(super) stderr: LogFile,
     pub(super) control: Option<GuestControl>,
+    /// It goes on from a snapshot.
+    pub(super) is_restored: bool,
     /// The frequency of the host's time stamp counter in kHz, when the guest was told.
     pub(super) tsc_khz: Option<u64>,
 }
@@ -59,6 +61,11 @@ impl Machine {
     /// The full command line, quoted for a shell.
     pub fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Whether the guest goes on from a snapshot, and has not booted.
+    pub fn is_restored(&self) -> bool {
+        self.is_restored
     }
 
     /// Access to the guest from the outside, when it shares its memory; once.
@@ -200,7 +207,7 @@ impl Machine {
     }
 
     /// What went wrong with the logs.
-    fn log_error(&self) -> Option<MachineLogError> {
+    pub(super) fn log_error(&self) -> Option<MachineLogError> {
         self.console.error().or_else(|| self.stderr.error())
     }
 

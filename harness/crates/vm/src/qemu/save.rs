@@ -7,6 +7,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use super::control::GuestControl;
+use super::log::MachineLogError;
 use super::machine::Machine;
 use super::snapshot::{CONSOLE, DESCRIPTION, Description, MEMORY, STATE};
 use crate::process::pipe;
@@ -26,6 +27,9 @@ pub enum SaveError {
     /// Its kernel has printed a splat, which belongs to one boot and not to others.
     #[error("its kernel printed a splat: {0}")]
     Splat(String),
+    /// What it printed was not kept.
+    #[error(transparent)]
+    Log(MachineLogError),
     /// Its console is not known.
     #[error("its console did not show the end of the last request within {} s", MARK_TIMEOUT.as_secs())]
     Console,
@@ -46,6 +50,10 @@ impl Machine {
         }
         if let Some(splat) = self.splats().first() {
             return Err(SaveError::Splat(splat.line.clone()));
+        }
+        // What is kept of the console becomes that of every trial.
+        if let Some(error) = self.log_error() {
+            return Err(SaveError::Log(error));
         }
         let control = self.take_control();
         let mut control = control.ok_or_else(|| io::Error::other("its memory is not shared"))?;

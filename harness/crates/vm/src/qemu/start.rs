@@ -44,13 +44,11 @@ impl Machine {
     /// arguments is seen as [`StopReason::Exited`](super::StopReason::Exited).
     pub fn start(boot: &Boot<'_>, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
         let host = Host::look();
-        let mut words = confinement(host, boot.accel);
-        words.push(boot.guest.qemu.binary.clone());
         let mut tsc_khz = None;
-        words.extend(arguments(boot, || {
+        let words = command_words(boot, host, || {
             tsc_khz = host_tsc::khz();
             tsc_khz
-        }));
+        });
         let command = shown(&words, boot);
         let fail = |error| StartError { error, command: command.clone() };
 
@@ -100,9 +98,24 @@ impl Machine {
             command,
             stderr,
             control,
+            is_restored: matches!(boot.origin, Origin::Snapshot(_)),
             tsc_khz,
         })
     }
+}
+
+impl Boot<'_> {
+    /// The full command line by which this starts the guest, quoted for a shell.
+    pub fn command(&self) -> String {
+        shown(&command_words(self, Host::look(), host_tsc::khz), self)
+    }
+}
+
+fn command_words(boot: &Boot<'_>, host: Host, tsc_khz: impl FnOnce() -> Option<u64>) -> Vec<String> {
+    let mut words = confinement(host, boot.accel);
+    words.push(boot.guest.qemu.binary.clone());
+    words.extend(arguments(boot, tsc_khz));
+    words
 }
 
 /// The command line for a shell, which opens the kernel and the initramfs as we have. The sockets, and what a snapshot
