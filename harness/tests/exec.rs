@@ -17,7 +17,7 @@ fn exec_in(project: &TestProject, arguments: &[&str]) -> (i32, Vec<u8>, String) 
     let mut command = goldtrace(project, &[&["exec"], arguments].concat());
     let Output { status, stdout, stderr } = command.output().expect("runs");
     let stderr = String::from_utf8(stderr).expect("text");
-    // What is built for it the first time is told there.
+    // Builds, the first time, are reported there.
     let stderr = stderr.lines().filter(|line| !line.ends_with(": begun") && !line.contains(": done in "));
     (status.code().expect("a status"), stdout, stderr.map(|line| format!("{line}\n")).collect())
 }
@@ -68,7 +68,7 @@ fn what_is_not_the_commands_failure_is_125() {
 }
 
 #[test]
-fn splat_is_told() {
+fn splat_is_reported() {
     let script = "echo '<4>BUG: made up' > /dev/kmsg";
     let (status, _, stderr) = exec(&["--guest", "ppc64le", "--", script]);
     assert_eq!((status, stderr.as_str()), (0, "warning: the kernel printed a splat: BUG: made up\n"));

@@ -133,8 +133,8 @@ impl PreparedGuests {
         }
     }
 
-    /// The guest with what its trials go on from. A guest that cannot be saved boots for each of them, and the user is
-    /// told.
+    /// The guest with what its trials go on from. A guest that cannot be saved boots for each of them, with a
+    /// warning.
     ///
     /// # Errors
     /// When the user interrupts.

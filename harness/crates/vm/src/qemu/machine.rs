@@ -48,7 +48,7 @@ pub struct Machine {
     pub(super) control: Option<GuestControl>,
     /// It goes on from a snapshot.
     pub(super) is_restored: bool,
-    /// The frequency of the host's time stamp counter in kHz, when the guest was told.
+    /// The frequency of the host's time stamp counter in kHz, when the guest was given it.
     pub(super) tsc_khz: Option<u64>,
 }
 

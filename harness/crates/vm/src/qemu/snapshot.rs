@@ -29,7 +29,7 @@ pub(super) struct Description {
     pub(super) qemu: String,
     /// The size of the guest's memory in bytes.
     pub(super) memory: u64,
-    /// The frequency of the host's time stamp counter in kHz, where the guest was told.
+    /// The frequency of the host's time stamp counter in kHz, where the guest was given it.
     pub(super) tsc_khz: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ pub enum SnapshotError {
     OtherClock {
         /// The frequency now.
         now: u64,
-        /// What the guest was told.
+        /// What the guest was given.
         then: u64,
     },
 }

@@ -308,7 +308,7 @@ fn malformed_requests_end_the_agent_in_order() {
 }
 
 #[test]
-fn restored_guest_is_told_the_time_and_given_random_numbers() {
+fn restored_guest_is_given_the_time_and_random_numbers() {
     let dir = tempfile::tempdir().expect("a directory");
     let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("kmsg");
     let mut agent = Agent::start_with_log(&log);
@@ -323,10 +323,10 @@ fn restored_guest_is_told_the_time_and_given_random_numbers() {
             (FrameKind::Ready, nonce, first.payload.clone())
         );
     }
-    let told = std::fs::read_to_string(&log).expect("readable");
+    let logged = std::fs::read_to_string(&log).expect("readable");
     let begin = "resume at 1796000000123456789 with";
     // No request has ended.
-    assert_eq!(told, format!("{begin} 0a\n{begin}{}\n", " ff".repeat(64)));
+    assert_eq!(logged, format!("{begin} 0a\n{begin}{}\n", " ff".repeat(64)));
     for length in [0, 8, 73] {
         let error = gives_up_on(&frame(FrameKind::Resume, 7, &vec![1; length]));
         assert_eq!(error, "a RESUME of another length", "{length}");
