@@ -55,7 +55,6 @@ pub fn execute(case: &Case, prepared: &PreparedGuest, dir: &TrialDir) -> io::Res
             return Ok(transcript);
         }
     };
-    launched.machine.command().clone_into(&mut transcript.command);
     let opened = prepared.open(launched);
     let machine = match &opened {
         Ok(session) => session.machine(),

@@ -123,7 +123,7 @@ impl PreparedGuest {
     /// # Errors
     /// When QEMU cannot be started.
     pub fn start(&self, mode: Mode, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
-        Machine::start(&self.origin_of_boot(mode, false), logs, console)
+        Machine::start(&self.boot(mode, false), logs, console)
     }
 
     /// Start the guest, by restoring it where it was saved, and wait until its agent is ready. Its logs have no name.
@@ -145,7 +145,7 @@ impl PreparedGuest {
         directory: Option<&Utf8Path>,
     ) -> Result<Launched, StartError> {
         let snapshot = self.saved.as_ref().and_then(|saved| saved.snapshot());
-        let boot = self.origin_of_boot(Mode::Agent, shares_memory);
+        let boot = self.boot(Mode::Agent, shares_memory);
         let boot = match snapshot {
             Some(snapshot) => Boot { origin: Origin::Snapshot(snapshot), ..boot },
             None => boot,
@@ -186,12 +186,12 @@ impl PreparedGuest {
         if !machine.is_restored() {
             return format!("{command}\n");
         }
-        let boot = self.origin_of_boot(Mode::Agent, false).command();
+        let boot = self.boot(Mode::Agent, false).command();
         format!("{command}\n# It went on from a snapshot of the guest that this boots:\n{boot}\n")
     }
 
     /// How the guest is booted.
-    pub(super) fn origin_of_boot(&self, mode: Mode, shares_memory: bool) -> Boot<'_> {
+    pub(super) fn boot(&self, mode: Mode, shares_memory: bool) -> Boot<'_> {
         Boot {
             guest: &self.guest,
             accel: self.accel.accel,

@@ -26,7 +26,7 @@ const WARM_UP_TIMEOUT: Duration = Duration::from_secs(30);
 /// # Errors
 /// Why its trials have to boot.
 pub(super) fn saved_guest(builder: &Arc<Builder>, guest: &PreparedGuest) -> Result<SavedGuest, ImageError> {
-    let machine = guest.origin_of_boot(Mode::Agent, true).machine();
+    let machine = guest.boot(Mode::Agent, true).machine();
     let qemu = qemu::identity(&guest.guest).map_err(|error| ImageError::Host(error.to_string()))?;
     let inputs = SnapshotInputs {
         guest: guest.guest.name.as_str(),
@@ -57,7 +57,7 @@ pub(super) fn saved_guest(builder: &Arc<Builder>, guest: &PreparedGuest) -> Resu
 fn save(guest: &PreparedGuest, directory: &Utf8Path) -> Result<(), ImageError> {
     let fail = |what: String| ImageError::Host(format!("failed to save guest {}: {what}", guest.guest.name));
     let logs = MachineLogs::unnamed()?;
-    let boot = guest.origin_of_boot(Mode::Agent, true);
+    let boot = guest.boot(Mode::Agent, true);
     let machine = Machine::start(&boot, logs, Console::Watched).map_err(|error| fail(error.to_string()))?;
     let release = &guest.kernel.kernel.release;
     let mut session = Session::open(machine, release, guest.guest.cpus, guest.boot_timeout)
