@@ -48,10 +48,28 @@ impl SavedGuest {
     }
 }
 
-/// Whether a guest that failed before its agent's answer might not have, had it booted.
+/// Whether a guest that failed before its agent's answer might not have, had it booted. A kernel that panicked was
+/// running: that is its own.
 pub(super) fn is_refusal(error: &SessionError) -> bool {
     !matches!(
         error,
-        SessionError::Stopped(StopReason::Interrupted | StopReason::Suspended(_) | StopReason::Flooded(_))
+        SessionError::Stopped(
+            StopReason::Interrupted
+                | StopReason::Suspended(_)
+                | StopReason::Flooded(_)
+                | StopReason::Panicked(_)
+        )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panic_of_a_restored_guest_is_not_the_snapshots() {
+        assert!(!is_refusal(&StopReason::Panicked("p".to_owned()).into()));
+        assert!(!is_refusal(&StopReason::Interrupted.into()));
+        assert!(is_refusal(&StopReason::Port("failed to restore".to_owned()).into()));
+    }
 }
