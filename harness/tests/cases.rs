@@ -12,7 +12,10 @@ use guest::{self, Guest, GuestName, Project};
 use image::{BuildOptions, Builder, SourcesFile, Store};
 use libtest_mimic::{Arguments, Completion, Failed};
 use trial::case::{self, Case, MissingGolden};
-use trial::{Isolation, Outcome, PreparedGuests, RunDir, Trial, TrialPlan, default_jobs, run_one, run_trial};
+use trial::{
+    Isolation, Outcome, PreparedGuests, RunDir, Trial, TrialPlan, default_jobs, longest_first, run_one,
+    run_trial,
+};
 use vm::process::interrupt;
 use vm::qemu::WantedAccel;
 
@@ -26,7 +29,6 @@ struct Inputs {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    arguments.test_threads = arguments.test_threads.or(Some(default_jobs()));
     if let Err(error) = interrupt::watch() {
         note(&ReportText::of(format_args!("error: failed to watch for interrupts: {error}\n")));
         return ExitCode::from(3);
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    arguments.test_threads = arguments.test_threads.or_else(|| Some(default_jobs(&inputs.guests)));
     let context: &'static Context = Box::leak(Box::new(Context {
         prepared: LazyLock::new(Box::new(move || prepare(inputs))),
         dir: LazyLock::new(Box::new(move || RunDir::create(&inputs.project).map_err(|e| e.to_string()))),
@@ -50,9 +53,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let tests = plan
-        .trials
+    let order = longest_first(&plan.trials, &RunDir::earlier(&inputs.project));
+    let tests = order
         .into_iter()
+        .map(|place| plan.trials[place])
         .map(|trial| libtest_mimic::Trial::ignorable_test(trial.to_string(), move || context.run(&trial)));
     libtest_mimic::run(&arguments, tests.collect()).exit_code()
 }

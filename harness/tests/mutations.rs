@@ -145,7 +145,9 @@ fn run_of(project: &Project, plan: &TrialPlan<'_>) -> RunDir {
         return run;
     }
     let run = RunDir::create(project).expect("a directory");
-    run_all(&plan.trials, default_jobs(), |trial| run_trial(trial, prepared(), &run), |_| ());
+    let order: Vec<usize> = (0..plan.trials.len()).collect();
+    let jobs = default_jobs(&plan.guests().into_iter().cloned().collect::<Vec<_>>());
+    run_all(&plan.trials, &order, jobs, |trial| run_trial(trial, prepared(), &run), &());
     run
 }
 

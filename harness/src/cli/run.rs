@@ -7,7 +7,7 @@ use super::error::CommandError;
 use super::options::{Guests, Images, Inputs, IsolateOption, ProjectOption};
 use super::status::{HELP, Status};
 use crate::report::{
-    Colour, Output, ReportText, RerunHint, Summary, common_splats, describe_group, draw_timelines,
+    Colour, Live, Output, ReportText, RerunHint, Summary, common_splats, describe_group, draw_timelines,
     flaky_lines, groups, headline,
 };
 use guest::Guest;
@@ -15,7 +15,7 @@ use image::Refresh;
 use trial::case::{Case, CaseId, MissingGolden};
 use trial::{
     Outcome, PrepareError, PreparedGuests, RunDir, Trial, TrialPlan, TrialResult, default_jobs, flaky,
-    run_all, run_trial,
+    longest_first, run_all, run_trial,
 };
 use vm::process::shell_line;
 
@@ -30,7 +30,7 @@ pub(super) struct Run {
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// Run this many guests at once [default: half as many again as there are CPUs]
+    /// Run this many guests at once [default: half as many again as there are CPUs, where memory allows]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run each trial this many times; different outcomes of one trial are a failure (FLAKY)
@@ -107,19 +107,18 @@ impl Run {
         prepared.check_patches()?;
         let out = Output::default();
         introduce(&prepared, &plan.guests(), &out);
-        let dir = RunDir::create(&project)?;
-        let jobs = self.jobs.map_or_else(default_jobs, usize::from);
+        let (earlier, dir) = (RunDir::earlier(&project), RunDir::create(&project)?);
+        let jobs = self.jobs.map_or_else(|| default_jobs(&inputs.guests), usize::from);
+        let order = longest_first(&plan.trials, &earlier);
         let start = std::time::Instant::now();
         let run = |trial: &Trial<'_>| {
             let outcome = run_trial(trial, &prepared, &dir);
             draw_timelines(trial, &dir);
             outcome
         };
-        let finished = run_all(&plan.trials, jobs, run, |finished| {
-            let mut line = headline(finished);
-            line.end_line();
-            out.print(&line);
-        });
+        let live = Live::new(&plan.trials, &out);
+        let finished = run_all(&plan.trials, &order, jobs, run, &live);
+        live.finish();
         let colour = Colour::of(&std::io::stdout());
         // A new case has no goldens yet that could differ.
         let is_new = |trial: &TrialResult| self.only.is_some() && trial.outcome.only_captures_differ();

@@ -10,6 +10,7 @@ mod escape;
 #[cfg(test)]
 mod hostile_tests;
 mod human;
+mod live;
 mod print;
 mod progress;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use common_splats::common_splats;
 pub use diagnostics::render as render_diagnostics;
 pub use equal::groups;
 pub use human::{RerunHint, Summary, describe, describe_group, flaky_lines, headline};
+pub use live::Live;
 pub use print::{Output, PrintError, note, pass_on, pass_on_to_stderr, print};
 pub use progress::{Progress, Style};
 pub use text::ReportText;

@@ -59,7 +59,8 @@ impl RunDir {
         RunDir::create_in(&project.results(), &name)
     }
 
-    fn create_in(results: &Utf8Path, name: &str) -> io::Result<RunDir> {
+    /// The same in a directory of results, under this name.
+    pub(crate) fn create_in(results: &Utf8Path, name: &str) -> io::Result<RunDir> {
         let dir = results.join(name);
         let lock = loop {
             fs::create_dir_all(&dir)?;
@@ -80,6 +81,14 @@ impl RunDir {
     pub fn last(project: &Project) -> Option<RunDir> {
         let dir = project.results().join(LAST);
         dir.is_dir().then_some(RunDir { dir, _lock: None })
+    }
+
+    /// The runs that are kept, the newest first. Others may remove them at any time.
+    pub fn earlier(project: &Project) -> Vec<RunDir> {
+        // Where nothing was run yet there is no directory.
+        let mut runs = runs(&project.results()).unwrap_or_default();
+        runs.reverse();
+        runs.into_iter().map(|dir| RunDir { dir, _lock: None }).collect()
     }
 
     /// The directory of a trial, there or not.
@@ -168,13 +177,26 @@ fn is_at(file: &File, path: &Utf8Path) -> io::Result<bool> {
 
 /// Remove the oldest runs, but for those in use. Others may remove them at the same time.
 fn prune(results: &Utf8Path) -> io::Result<()> {
-    let mut runs = Vec::new();
     for entry in results.read_dir_utf8()? {
         let entry = entry?;
         if entry.file_name().starts_with(REMOVED) {
             // Somebody removes it now, or was killed while it did.
             remove(entry.path())?;
         }
+    }
+    let runs = runs(results)?;
+    let surplus = runs.len().saturating_sub(KEPT);
+    for run in &runs[..surplus] {
+        remove_unused(run)?;
+    }
+    Ok(())
+}
+
+/// The directories of runs, the oldest first.
+fn runs(results: &Utf8Path) -> io::Result<Vec<Utf8PathBuf>> {
+    let mut runs = Vec::new();
+    for entry in results.read_dir_utf8()? {
+        let entry = entry?;
         if !entry.file_name().starts_with("run-") {
             continue;
         }
@@ -183,11 +205,7 @@ fn prune(results: &Utf8Path) -> io::Result<()> {
         }
     }
     runs.sort();
-    let surplus = runs.len().saturating_sub(KEPT);
-    for (_, run) in &runs[..surplus] {
-        remove_unused(run)?;
-    }
-    Ok(())
+    Ok(runs.into_iter().map(|(_, run)| run).collect())
 }
 
 fn remove_unused(run: &Utf8Path) -> io::Result<()> {

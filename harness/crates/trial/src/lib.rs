@@ -15,6 +15,7 @@ mod execute;
 mod flaky;
 mod judge;
 pub mod lint;
+mod order;
 mod plan;
 mod prepare;
 mod record;
@@ -31,10 +32,11 @@ pub use judge::{
     CaptureFailure, DecodeFailure, ExpectedFailure, Failure, ModuleFailure, Outcome, StepFailure, StepPlace,
     Taint, TrialError,
 };
+pub use order::longest_first;
 pub use plan::{NoTrial, Trial, TrialPlan};
 pub use prepare::{
     Isolation, PrepareError, PreparedGuest, PreparedGuests, PreparedKernel, Unprepared, rootfs_of,
 };
 pub use record::{ConsoleRecord, RanOn, SplatRecord, TrialRecord, Verdict};
 pub use run::{run_prepared, run_trial};
-pub use schedule::{TrialResult, default_jobs, run_all, run_one};
+pub use schedule::{TrialResult, Watcher, default_jobs, run_all, run_one};

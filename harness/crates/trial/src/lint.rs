@@ -227,6 +227,7 @@ mod tests {
                 case_digest: case.digest.clone(),
                 ran_on: None,
                 verdict,
+                elapsed: None,
                 console: ConsoleRecord { splats: Vec::new(), known_messages: seen },
                 unusable: None,
             };

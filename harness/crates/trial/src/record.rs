@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::time::Duration;
 
 use golden::Facts;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct TrialRecord {
     pub ran_on: Option<RanOn>,
     /// What came of it.
     pub verdict: Verdict,
+    /// How long it took; `None` when nobody measured it.
+    #[serde(default)]
+    pub elapsed: Option<Duration>,
     /// What its console had.
     #[serde(default)]
     pub console: ConsoleRecord,
@@ -117,6 +121,7 @@ impl TrialRecord {
             case_digest: case.digest.clone(),
             ran_on,
             verdict: Verdict::of(outcome),
+            elapsed: None,
             console,
             unusable: outcome.unusable(),
         }

@@ -1,15 +1,23 @@
 //! All trials of a plan, several at once.
 //!
+//! Guests take CPUs and memory: as many run at once as the host has both for.
+//!
 //! Every trial has a result, in the plan's order: a panic in one is that trial's error, and the others go on.
 //! How a trial is run is the caller's; this module knows no guest.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use guest::Guest;
+
 use crate::judge::{Outcome, TrialError};
 use crate::plan::Trial;
+
+/// What a QEMU takes besides its guest's memory, in MiB: translated code, most of all.
+const QEMU_MIB: u64 = 128;
 
 /// A trial that is over.
 #[derive(Debug, Clone)]
@@ -24,14 +32,25 @@ pub struct TrialResult {
     pub elapsed: Duration,
 }
 
-/// Run every trial, `jobs` at once, calling `finished` with each that was begun as it ends. The results come back
-/// in the order of `trials`. After the first that was interrupted none is begun, and all are
-/// interrupted.
+/// Watches trials while they run, from several threads. Both are given the trial's place in the plan.
+pub trait Watcher: Sync {
+    /// A trial begins.
+    fn begun(&self, _place: usize) {}
+    /// One that was begun has ended.
+    fn ended(&self, _place: usize, _result: &TrialResult) {}
+}
+
+/// Nobody watches.
+impl Watcher for () {}
+
+/// Run every trial, `jobs` at once, begun in `order`: the places of all trials in `trials`, each once. The results come
+/// back in the order of `trials`. After the first that was interrupted none is begun, and all are interrupted.
 pub fn run_all<'p>(
     trials: &[Trial<'p>],
+    order: &[usize],
     jobs: usize,
     run: impl Fn(&Trial<'p>) -> Outcome + Sync,
-    finished: impl Fn(&TrialResult) + Sync,
+    watcher: &impl Watcher,
 ) -> Vec<TrialResult> {
     let next = AtomicUsize::new(0);
     let interrupted = AtomicBool::new(false);
@@ -39,18 +58,17 @@ pub fn run_all<'p>(
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, trials.len().max(1)) {
             scope.spawn(|| {
-                while let Some((trial, slot)) = {
-                    let at = next.fetch_add(1, Ordering::SeqCst);
-                    trials.get(at).zip(results.get(at))
-                } {
+                while let Some(place) = order.get(next.fetch_add(1, Ordering::SeqCst)).copied() {
+                    let (Some(trial), Some(slot)) = (trials.get(place), results.get(place)) else { continue };
                     let result = if interrupted.load(Ordering::SeqCst) {
                         run_one(trial, || Outcome::Interrupted)
                     } else {
+                        watcher.begun(place);
                         let result = run_one(trial, || run(trial));
                         if matches!(result.outcome, Outcome::Interrupted) {
                             interrupted.store(true, Ordering::SeqCst);
                         }
-                        finished(&result);
+                        watcher.ended(place, &result);
                         result
                     };
                     *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -58,8 +76,12 @@ pub fn run_all<'p>(
             });
         }
     });
-    // A thread ends only when no trial is left, so that each has a result.
-    results.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    let result = |(trial, slot): (&Trial<'p>, Mutex<Option<TrialResult>>)| {
+        let never_begun = || Outcome::Error(Box::new(TrialError::harness("it was never begun".to_owned())));
+        let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        result.unwrap_or_else(|| run_one(trial, never_begun))
+    };
+    trials.iter().zip(results).map(result).collect()
 }
 
 /// Run one trial on the calling thread. A panic of `run` is the trial's error.
@@ -74,10 +96,26 @@ pub fn run_one(trial: &Trial<'_>, run: impl FnOnce() -> Outcome) -> TrialResult 
 }
 
 /// How many trials run at once by default: half as many again as there are CPUs, as some wait for
-/// time to pass in their guests.
-pub fn default_jobs() -> usize {
+/// time to pass in their guests, but no more than the host has memory for, and always one.
+pub fn default_jobs(guests: &[Guest]) -> usize {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    cpus + cpus.div_ceil(2)
+    let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_mib(&text));
+    jobs(cpus, memory, guests)
+}
+
+fn jobs(cpus: usize, memory_mib: Option<u64>, guests: &[Guest]) -> usize {
+    // A trial that decodes has a second guest.
+    let most = guests.iter().map(|guest| guest.memory_mib + QEMU_MIB).max().unwrap_or(0).max(1) * 2;
+    let room = memory_mib.map_or(usize::MAX, |mib| usize::try_from(mib / most).unwrap_or(usize::MAX));
+    (cpus + cpus.div_ceil(2)).min(room).max(1)
+}
+
+/// The memory that can be had without swapping, in MiB, as /proc/meminfo has it: `MemAvailable`, in kB that are KiB
+/// (Documentation/filesystems/proc.rst).
+fn available_mib(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib / 1024)
 }
 
 #[cfg(test)]
@@ -85,31 +123,74 @@ mod tests {
     use super::*;
     use crate::testing::{numbered_cases, real_guest};
 
-    /// How each of ten trials ends, by its number.
+    /// Which trials it saw begin and end.
+    #[derive(Default)]
+    struct Seen {
+        begun: Mutex<Vec<usize>>,
+        ended: Mutex<Vec<usize>>,
+    }
+
+    impl Watcher for Seen {
+        fn begun(&self, place: usize) {
+            self.begun.lock().expect("no panic").push(place);
+        }
+
+        fn ended(&self, place: usize, result: &TrialResult) {
+            assert_eq!(result.name, format!("c{place}@x86_64"));
+            self.ended.lock().expect("no panic").push(place);
+        }
+    }
+
+    /// How each of ten trials ends, by its number. The last is begun first.
     fn outcomes(jobs: usize, run: impl Fn(usize) -> Outcome + Sync) -> Vec<TrialResult> {
         let (cases, guest) = (numbered_cases(10), real_guest("x86_64"));
         let trials: Vec<Trial<'_>> =
             cases.iter().map(|case| Trial { case, guest: &guest, repetition: 0 }).collect();
-        let (begun, finished) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let (order, ran, seen): (Vec<usize>, _, _) =
+            ((0..10).rev().collect(), Mutex::new(Vec::new()), Seen::default());
         let number = |trial: &Trial<'_>| trial.case.id.as_str()[1..].parse().expect("a number");
         let results = run_all(
             &trials,
+            &order,
             jobs,
             |trial| {
-                begun.lock().expect("no panic").push(trial.to_string());
+                ran.lock().expect("no panic").push(number(trial));
                 run(number(trial))
             },
-            |result| finished.lock().expect("no panic").push(result.name.clone()),
+            &seen,
         );
-        // The user hears of each that was begun, and of no other.
-        let [begun, finished] = [begun, finished].map(|names| {
-            let mut names = names.into_inner().expect("no panic");
-            names.sort();
-            names
-        });
-        assert_eq!(finished, begun);
+        // The watcher sees each that ran, and no other.
+        let [mut ran, mut begun, mut ended] =
+            [ran, seen.begun, seen.ended].map(|places| places.into_inner().expect("no panic"));
+        if jobs == 1 {
+            assert_eq!(ran, order[..ran.len()]);
+        }
+        for places in [&mut ran, &mut begun, &mut ended] {
+            places.sort_unstable();
+        }
+        assert!(begun == ran && ended == ran, "{ran:?} {begun:?} {ended:?}");
         assert_eq!(results.len(), trials.len());
         results
+    }
+
+    #[test]
+    fn as_many_trials_run_at_once_as_there_are_cpus_and_memory_for() {
+        let guests = [real_guest("x86_64"), real_guest("ppc64le")];
+        let each = 2 * (256 + QEMU_MIB);
+        for (cpus, memory, expected) in [
+            (2, None, 3),
+            (2, Some(100_000), 3),
+            (2, Some(3 * each), 3),
+            (2, Some(3 * each - 1), 2),
+            (1, Some(0), 1),
+            (64, Some(100_000), 96),
+        ] {
+            assert_eq!(jobs(cpus, memory, &guests), expected, "{cpus} {memory:?}");
+        }
+        let meminfo = "MemTotal:       24555000 kB\nMemAvailable:   12345678 kB\nBuffers:  1 kB\n";
+        assert_eq!(available_mib(meminfo), Some(12056));
+        assert_eq!(available_mib("MemTotal: 1 kB\n"), None);
+        assert!(available_mib(&fs::read_to_string("/proc/meminfo").expect("Linux")).is_some());
     }
 
     fn skip(number: usize) -> Outcome {
@@ -119,7 +200,7 @@ mod tests {
     #[test]
     fn results_are_in_the_order_of_the_plan() {
         for jobs in [0, 1, 3, 64] {
-            // The first trials take longest.
+            // The first trials take longest, and are begun last.
             let results = outcomes(jobs, |number| {
                 std::thread::sleep(Duration::from_millis(20 - 2 * number as u64));
                 skip(number)
@@ -169,11 +250,21 @@ mod tests {
     }
 
     #[test]
+    fn trial_without_a_place_in_the_order_is_an_error() {
+        let (cases, guest) = (numbered_cases(2), real_guest("x86_64"));
+        let trials: Vec<Trial<'_>> =
+            cases.iter().map(|case| Trial { case, guest: &guest, repetition: 0 }).collect();
+        let results = run_all(&trials, &[1, 2], 1, |_| Outcome::Pass, &());
+        let outcomes: Vec<&Outcome> = results.iter().map(|result| &result.outcome).collect();
+        assert!(matches!(outcomes[..], [Outcome::Error(_), Outcome::Pass]), "{outcomes:?}");
+    }
+
+    #[test]
     fn no_trial_is_begun_after_an_interrupt() {
         let begun = AtomicUsize::new(0);
         let results = outcomes(1, |number| {
             begun.fetch_add(1, Ordering::SeqCst);
-            if number == 2 { Outcome::Interrupted } else { skip(number) }
+            if number == 7 { Outcome::Interrupted } else { skip(number) }
         });
         assert_eq!(begun.into_inner(), 3);
         let interrupted = |result: &&TrialResult| matches!(result.outcome, Outcome::Interrupted);

@@ -122,6 +122,7 @@ impl TestRun {
                 changes: Vec::new(),
             }),
             verdict: Verdict::Fail,
+            elapsed: None,
             console: ConsoleRecord::default(),
             unusable: None,
         };
