@@ -21,8 +21,9 @@ const DEPENDENCIES: &str = "modules.dep";
 /// perf's configuration, in the home directory of the agent's commands.
 const PERF_CONFIG: &str = ".perfconfig";
 /// perf gives up a process's memory map after 500 ms, and reports say so from then on (tools/perf/util/synthetic-events.c):
-/// a guest on a busy host needs longer.
-const PERF_CONFIG_TEXT: &[u8] = b"[core]\n\tproc-map-timeout = 60000\n";
+/// a guest on a busy host needs longer. Nor does it need a copy of the kernel's symbols, which perf makes at the end of
+/// the first recording (tools/perf/util/build-id.c): the guest decodes with its own /proc/kallsyms.
+const PERF_CONFIG_TEXT: &str = "[core]\n\tproc-map-timeout = 60000\n[record]\n\tbuild-id = no-cache\n";
 
 /// Directories that exist before `init` runs. The kernel makes /dev/console itself.
 const DIRECTORIES: [&str; 6] = ["bin", "dev", "proc", "sys", "tmp", "lib"];
@@ -67,7 +68,7 @@ pub(crate) fn build(
         }
         if let Some(perf) = perf {
             archive.file("bin/perf", 0o755, &read(&perf.program())?)?;
-            archive.file(PERF_CONFIG, 0o644, PERF_CONFIG_TEXT)?;
+            archive.file(PERF_CONFIG, 0o644, PERF_CONFIG_TEXT.as_bytes())?;
         }
         archive.file("init", 0o755, &read(&agent.dir.join("init"))?)?;
         let directory = Utf8Path::new("lib/modules").join(&kernel.release);
@@ -102,7 +103,7 @@ fn recipe(
         .with("dependencies", dependencies)
         .with("layout", format!("3 {DIRECTORIES:?}"));
     match perf {
-        Some(perf) => Ok(recipe.with("perf", perf.sha256()?)),
+        Some(perf) => Ok(recipe.with("perf", perf.sha256()?).with("perf configuration", PERF_CONFIG_TEXT)),
         None => Ok(recipe),
     }
 }
@@ -235,7 +236,7 @@ mod tests {
             ("dependencies", Parts { dependencies: "a.ko: b.ko", ..base }),
         ];
         let changed = changed.map(|(input, parts)| (input, recipe_of(parts)));
-        assert_inputs_count(&recipe_of(base), &["layout"], &changed);
+        assert_inputs_count(&recipe_of(base), &["layout", "perf configuration"], &changed);
     }
 
     #[test]
