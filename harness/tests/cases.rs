@@ -62,7 +62,10 @@ fn main() -> ExitCode {
 }
 
 fn load() -> Result<Inputs, Vec<Diagnostic>> {
-    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    // Cargo sets the variable, and so does nextest to where it unpacked or remapped an archive.
+    let package =
+        std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let root = Utf8Path::new(&package).parent().unwrap_or(Utf8Path::new("."));
     let project = Project::at(root).map_err(|e| vec![Diagnostic::whole_file(root, e.to_string())])?;
     let guests = guest::load_all(&project)?;
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
