@@ -160,16 +160,24 @@ mod tests {
     use super::*;
     use xshell::{Shell, cmd};
 
-    fn run(script: &str, timeout: Duration) -> (Result<(), LoggedError>, Vec<String>, String) {
+    /// Run a script. Return the result and the log's text.
+    fn run_with(
+        script: &str,
+        timeout: Duration,
+        on_line: impl FnMut(&str),
+    ) -> (Result<(), LoggedError>, String) {
         let sh = Shell::new().expect("a directory");
         let dir = tempfile::tempdir().expect("a directory");
         let log = Utf8Path::from_path(dir.path()).expect("UTF-8").join("log");
-        let mut lines = Vec::new();
-        let result =
-            run_logged(LoggedCommand { command: cmd!(sh, "sh -c {script}"), log: &log, timeout }, |line| {
-                lines.push(line.to_owned());
-            });
+        let logged = LoggedCommand { command: cmd!(sh, "sh -c {script}"), log: &log, timeout };
+        let result = run_logged(logged, on_line);
         let text = std::fs::read_to_string(&log).expect("a log");
+        (result, text)
+    }
+
+    fn run(script: &str, timeout: Duration) -> (Result<(), LoggedError>, Vec<String>, String) {
+        let mut lines = Vec::new();
+        let (result, text) = run_with(script, timeout, |line| lines.push(line.to_owned()));
         (result, lines, text)
     }
 
@@ -200,7 +208,11 @@ mod tests {
     fn command_that_floods_times_out() {
         let start = Instant::now();
         for flood in ["exec yes", "exec cat /dev/zero"] {
-            let error = run(flood, Duration::from_millis(100)).0.expect_err("endless");
+            // A line of at most 64 KiB a millisecond: the next one waits already, and 100 are not too many.
+            let error = run_with(flood, Duration::from_millis(100), |_| {
+                std::thread::sleep(Duration::from_millis(1));
+            });
+            let error = error.0.expect_err("endless");
             assert!(matches!(error, LoggedError::TimedOut { .. }), "{error}");
         }
         assert!(start.elapsed() < Duration::from_secs(30));
