@@ -430,7 +430,8 @@ fn expected_warning_is_that_of_its_step() {
 #[test]
 fn boot_that_is_not_fit_for_a_trial_is_an_error_and_another_message_of_the_boot_a_failure() {
     let pattern = "clocksource: clock=pmtmr is deprecated .*".to_owned();
-    let message = KnownMessage { pattern, reason: "its clocks may be wrong".to_owned(), line: 1 };
+    let message =
+        KnownMessage { pattern, reason: "its clocks may be wrong".to_owned(), sometimes: false, line: 1 };
     for guest in GUESTS {
         let project = TestProject::new(&script("echo a > /tmp/a", "5s"), &[("out", "")]);
         let run = |boot_errors: &[KnownMessage]| {

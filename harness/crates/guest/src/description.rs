@@ -44,6 +44,8 @@ pub struct KnownMessage {
     pub pattern: String,
     /// Where it comes from, and what it means.
     pub reason: String,
+    /// Whether a run of all trials may end without it, as it depends on the host and not on the trials.
+    pub sometimes: bool,
     /// Its line in the guest's file, from 1.
     pub line: usize,
 }

@@ -107,8 +107,8 @@ fn guest(r: &mut Reader, name: &str, root: Node<'_>, directory: &Utf8Path) -> Op
     let kernel = f.need(r, "kernel").and_then(|node| kernel(r, node));
     let decoder =
         f.get("decoder").map_or(Some(None), |node| r.line(&node).map(|name| Some(GuestName::new(&name))));
-    let known_messages = messages(r, &f, "known_messages");
-    let boot_errors = messages(r, &f, "boot_errors");
+    let known_messages = messages(r, &f, "known_messages", &["pattern", "reason", "sometimes"]);
+    let boot_errors = messages(r, &f, "boot_errors", &["pattern", "reason"]);
     let modules = match f.get("modules") {
         Some(node) => ModuleSource::read_list(r, &node, directory),
         None => Some(Vec::new()),
@@ -197,15 +197,21 @@ fn quirks(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<Quirk>> 
     })
 }
 
-/// The messages under `key`; none when the key is not there.
-fn messages(r: &mut Reader, fields: &Fields<'_>, key: &str) -> Option<Vec<KnownMessage>> {
+/// The messages under `key`, each with these keys; none when the key is not there.
+fn messages(r: &mut Reader, fields: &Fields<'_>, key: &str, keys: &[&str]) -> Option<Vec<KnownMessage>> {
     let Some(node) = fields.get(key) else { return Some(Vec::new()) };
     r.each(&node, |r, item| {
         let line = item.line();
-        let f = r.fields(item, &["pattern", "reason"])?;
+        let f = r.fields(item, keys)?;
         let pattern = f.need(r, "pattern").and_then(|node| read_message_pattern(r, &node));
         let reason = f.need(r, "reason").and_then(|node| r.line(&node));
-        Some(KnownMessage { pattern: pattern?, reason: reason?, line })
+        let sometimes = f.optional(r, "sometimes", Reader::boolean);
+        Some(KnownMessage {
+            pattern: pattern?,
+            reason: reason?,
+            sometimes: sometimes?.unwrap_or(false),
+            line,
+        })
     })
 }
 

@@ -52,7 +52,7 @@ pub fn unused_messages(project: &Project, cases: &[Case], guests: &[Guest]) -> i
     for guest in guests {
         if let Some(seen) = messages_of(&run, cases, guest)? {
             let known = guest.known_messages.iter();
-            let silent = known.filter(|message| !seen.contains(&message.pattern));
+            let silent = known.filter(|message| !message.sometimes && !seen.contains(&message.pattern));
             unused.extend(silent.map(|message| unused_message(guest, message)));
         }
     }
@@ -210,9 +210,14 @@ mod tests {
 
     #[test]
     fn known_message_that_no_trial_of_a_whole_run_printed_is_found() {
-        let message =
-            |pattern: &str, line| KnownMessage { pattern: pattern.to_owned(), reason: "R".to_owned(), line };
-        let guest = Guest { known_messages: vec![message("a", 3), message("b", 5)], ..real_guest("x86_64") };
+        let message = |pattern: &str, sometimes, line| KnownMessage {
+            pattern: pattern.to_owned(),
+            reason: "R".to_owned(),
+            sometimes,
+            line,
+        };
+        let known_messages = vec![message("a", false, 3), message("b", false, 5), message("c", true, 7)];
+        let guest = Guest { known_messages, ..real_guest("x86_64") };
         let cases = ["c0", "c1"]
             .map(|id| Case { id: crate::case::CaseId::new(id), ..case(vec![step(3, "out", "right\n")]) });
         let run = TestRun::new();

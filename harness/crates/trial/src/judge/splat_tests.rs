@@ -120,8 +120,12 @@ fn expected_warning_may_come_again_and_another_of_its_function_may_not() {
 #[test]
 fn expected_message_is_known_by_its_whole_line() {
     let mut case = expecting(SplatKind::Message, None, None);
-    case.expected_splats[0].message =
-        Some(guest::KnownMessage { pattern: "lost \\d+ events".to_owned(), reason: "R".to_owned(), line: 9 });
+    case.expected_splats[0].message = Some(guest::KnownMessage {
+        pattern: "lost \\d+ events".to_owned(),
+        reason: "R".to_owned(),
+        sometimes: false,
+        line: 9,
+    });
     let verdict_of =
         |line: &str| verdict(&case, &with_console(&format!("{line}\n"), transcript(&["1\n", "2\n"])));
     assert_eq!(verdict_of("lost 7 events"), "xfail");

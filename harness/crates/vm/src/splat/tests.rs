@@ -43,6 +43,7 @@ fn scan_with(console: &[u8], known: &[&str]) -> SplatScanner {
     let message = |pattern: &&str| KnownMessage {
         pattern: (*pattern).to_owned(),
         reason: "a test".to_owned(),
+        sometimes: false,
         line: 1,
     };
     let known: Vec<KnownMessage> = known.iter().map(message).collect();
@@ -76,8 +77,12 @@ fn known() -> Vec<KnownMessage> {
         "sysrq: Trigger a crash",
         "CE: hpet\\d increased min_delta_ns to \\d+ nsec",
     ];
-    let message =
-        |pattern: &str| KnownMessage { pattern: pattern.to_owned(), reason: "then".to_owned(), line: 1 };
+    let message = |pattern: &str| KnownMessage {
+        pattern: pattern.to_owned(),
+        reason: "then".to_owned(),
+        sometimes: false,
+        line: 1,
+    };
     let now = guests().into_iter().flat_map(|guest| guest.known_messages);
     now.chain(then.map(message)).collect()
 }

@@ -66,7 +66,7 @@ fn splat(r: &mut Reader, node: Node<'_>, file: &Utf8Path, steps: Option<&[Step]>
     let condition = f.optional(r, "if", condition);
     let reason = f.need(r, "reason").and_then(|node| r.line(&node));
     let reason = reason?;
-    let message = |pattern| KnownMessage { pattern, reason: reason.clone(), line };
+    let message = |pattern| KnownMessage { pattern, reason: reason.clone(), sometimes: false, line };
     Some(ExpectedSplat {
         file: file.to_owned(),
         line,
