@@ -2,8 +2,8 @@
  * The agent: answers the host's requests, one at a time, over a port that it is given.
  *
  * Each request runs in a child process in a process group of its own, with stdout and stderr on two
- * pipes that are read by a pump each (pump.h), so a request that hangs, floods or dies never takes the
- * agent with it. When a request has taken long enough is the host's to say, by its own clock: the
+ * pipes that are read by a pump each (pump.h), or on a terminal, so a request that hangs, floods or dies
+ * never takes the agent with it. When a request has taken long enough is the host's to say, by its own clock: the
  * guest's may be wrong. The port's descriptor is close-on-exec, and the kernel lets a port be opened
  * once only, so no guest command can write to it. Nothing here knows that it is PID 1 of a guest: that
  * is init.c.
@@ -24,30 +24,22 @@
 #include <unistd.h>
 
 #include "agent.h"
-#include "file.h"
+#include "child.h"
 #include "frame.h"
+#include "input.h"
 #include "protocol.h"
 #include "pump.h"
-
-/* The exit status by which the child of a request says that it could not start; errno follows on
- * the failure pipe. */
-#define CHILD_FAILED 127
-
-struct request {
-	uint32_t type;
-	uint64_t nonce;
-	uint32_t output_limit;
-	char *directory; /* NUL-terminated, inside `payload` copy */
-	char *body;      /* script or path, NUL-terminated */
-	char *content;   /* of WRITE and APPEND; the whole payload of RESUME */
-	uint32_t content_length;
-};
+#include "request.h"
+#include "terminal.h"
 
 struct stream {
 	struct pump pump;
 	uint32_t frame;
 	uint64_t total;
 };
+
+/* How long what a terminal has is read, once its process has ended: others may go on writing to it. */
+#define TERMINAL_REST_US 1000000
 
 static int child_signals = -1;
 static const char *shell;
@@ -132,42 +124,6 @@ static void send_done(const struct request *r, uint32_t kind, uint32_t value,
 	frame_send(FRAME_DONE, r->nonce, payload, sizeof payload);
 }
 
-/* In the child: never returns. `in` is -1 for an input that is empty. */
-static void child(const struct request *r, int in, int out, int err, int failure)
-{
-	char *const argv[] = { "sh", "-e", "-o", "pipefail", "-c", r->body, NULL };
-	int fd = in < 0 ? open("/dev/null", O_RDONLY) : in;
-	sigset_t none;
-	int e;
-
-	setpgid(0, 0);
-	dup2(fd, 0);
-	dup2(out, 1);
-	dup2(err, 2);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	if (r->directory[0] && chdir(r->directory) < 0)
-		goto fail;
-	switch (r->type) {
-	case FRAME_READ:
-		if (read_file(r->body) == 0)
-			_exit(0);
-		break;
-	case FRAME_WRITE:
-	case FRAME_APPEND:
-		if (write_file(r->body, r->type == FRAME_APPEND, r->content, r->content_length) == 0)
-			_exit(0);
-		break;
-	default:
-		execv(shell, argv);
-	}
-fail:
-	e = errno;
-	write(failure, &e, sizeof e);
-	_exit(CHILD_FAILED);
-}
-
 /* Reap whatever ended; true when `pid` did, with its status. As PID 1 the agent is also the parent
  * of every orphan. */
 static int reap(pid_t pid, int *status, struct pump *out, struct pump *err)
@@ -190,68 +146,40 @@ static int reap(pid_t pid, int *status, struct pump *out, struct pump *err)
 	return ended;
 }
 
-/* Send on what a pump has passed on, at most one chunk. */
-static void pass_on(const struct request *r, struct stream *s, uint64_t room)
+/* Send on what has come of a stream, at most one chunk. Returns whether there was something, or its end. */
+static int pass_on(const struct request *r, struct stream *s, uint64_t room)
 {
 	static char buffer[FRAME_CHUNK];
 	ssize_t n;
 
 	if (s->pump.output < 0 || room == 0)
-		return;
+		return 0;
 	n = read(s->pump.output, buffer, room < sizeof buffer ? room : sizeof buffer);
-	if (n < 0)
-		return;
-	if (n == 0) {
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) { /* a terminal's end is EIO */
 		close(s->pump.output);
 		s->pump.output = -1;
-		return;
+		return 1;
 	}
 	s->total += n;
 	frame_send(s->frame, r->nonce, buffer, n);
+	return 1;
 }
 
-static void read_request(struct request *r)
+/*
+ * What a terminal has when its process has ended. What is written to it later is not waited for: a read finds all that
+ * was written before (n_tty_read, drivers/tty/n_tty.c, flushes the buffer first).
+ */
+static void pass_on_rest(const struct request *r, struct stream *s)
 {
-	static unsigned char header[FRAME_HEADER];
-	static unsigned char payload[FRAME_PAYLOAD_MAX + 1];
-	static char directory[4096];
-	uint32_t length, n;
+	uint64_t end = now_us() + TERMINAL_REST_US;
 
-	if (!frame_read(header, sizeof header))
-		give_up("the host closed the agent's port");
-	length = get32(header + 16);
-	if (get32(header) != FRAME_MAGIC || length > FRAME_PAYLOAD_MAX)
-		give_up("a frame without the protocol's magic, or too long");
-	if (length && !frame_read(payload, length))
-		give_up("the host closed the agent's port inside a frame");
-	r->type = get32(header + 4);
-	r->nonce = get64(header + 8);
-	if (r->type == FRAME_END || r->type == FRAME_CLOSE || r->type == FRAME_QUIESCE ||
-	    r->type == FRAME_KILL)
-		return;
-	if (r->type == FRAME_RESUME) {
-		if (length <= 8 || length > 8 + RESUME_ENTROPY_MAX)
-			give_up("a RESUME of another length");
-		r->content = (char *)payload;
-		r->content_length = length;
-		return;
-	}
-	if (length < 8 || (n = get32(payload + 4)) > length - 8 || n >= sizeof directory)
-		give_up("a request that is too short");
-	payload[length] = 0;
-	r->output_limit = get32(payload);
-	memcpy(directory, payload + 8, n);
-	directory[n] = 0;
-	r->directory = directory;
-	r->body = (char *)payload + 8 + n;
-	if (r->type == FRAME_WRITE || r->type == FRAME_APPEND) {
-		char *end = (char *)payload + length;
-
-		r->content = memchr(r->body, 0, end - r->body);
-		if (!r->content++)
-			give_up("a request to write a file without the end of its path");
-		r->content_length = end - r->content;
-	}
+	while (s->pump.output >= 0 && s->total < r->output_limit && now_us() < end)
+		if (!pass_on(r, s, r->output_limit - s->total))
+			break;
+	s->pump.holders = s->pump.output >= 0;
+	pump_close(&s->pump);
 }
 
 /* It counts at a fixed rate from the machine's start; the kernel's clocks are made of it. Only powerpc
@@ -286,118 +214,112 @@ static void quiesce(const struct request *r)
 	frame_send(FRAME_QUIESCED, r->nonce, value, sizeof value);
 }
 
-static void close_pipe_end(int fd)
+/* Write what fits of the input, and ask for more when nothing is left. */
+static void pass_input(const struct request *r, struct input *in)
 {
-	if (fd >= 0)
-		close(fd);
+	if (input_is_busy(in) && input_write(in))
+		frame_send(FRAME_TAKEN, r->nonce, NULL, 0);
 }
 
-/* Start the child of a request and the pumps of its output. Returns the child, or -1 with errno. */
-static pid_t start(const struct request *r, struct stream *out, struct stream *err, int *input, int *failure)
+/* A frame of the host's that comes while a request is served. Returns whether it asks for the request's end. */
+static int interrupt(const struct request *r, const struct child *child, struct input *in)
 {
-	int o[2] = { -1, -1 }, e[2] = { -1, -1 }, f[2] = { -1, -1 }, in[2] = { -1, -1 };
-	pid_t pid = -1;
-	int error;
+	struct request other;
 
-	if (!pipe2(o, O_CLOEXEC) && !pipe2(e, O_CLOEXEC) && !pipe2(f, O_CLOEXEC) &&
-	    (r->type != FRAME_RUNOPEN || !pipe2(in, O_CLOEXEC)) && !pump_start(&out->pump, o[0]) &&
-	    !pump_start(&err->pump, e[0]) && !pump_ready(&out->pump) && !pump_ready(&err->pump))
-		pid = fork();
-	error = errno;
-	if (pid == 0)
-		child(r, in[0], o[1], e[1], f[1]);
-	close_pipe_end(o[0]);
-	close_pipe_end(o[1]);
-	close_pipe_end(e[0]);
-	close_pipe_end(e[1]);
-	close_pipe_end(f[1]);
-	close_pipe_end(in[0]);
-	if (pid < 0) {
-		close_pipe_end(f[0]);
-		close_pipe_end(in[1]);
-		pump_close(&out->pump);
-		pump_close(&err->pump);
-		errno = error;
-		return -1;
+	request_read(&other);
+	if (other.type == FRAME_QUIESCE) {
+		quiesce(&other);
+		return 0;
 	}
-	setpgid(pid, pid);
-	*failure = f[0];
-	*input = in[1];
-	return pid;
+	if (other.nonce != r->nonce)
+		give_up("a request inside another one");
+	switch (other.type) {
+	case FRAME_KILL:
+		return 1;
+	case FRAME_CLOSE:
+		input_end(in);
+		break;
+	case FRAME_INPUT:
+		if (input_is_busy(in))
+			give_up("an INPUT before the last one was taken");
+		input_take(in, other.content, other.content_length);
+		pass_input(r, in);
+		break;
+	case FRAME_RESIZE:
+		if (child->terminal >= 0)
+			terminal_resize(child->terminal, other.rows, other.columns);
+		break;
+	default:
+		give_up("a request inside another one");
+	}
+	return 0;
 }
 
 static void serve(const struct request *r)
 {
+	static struct input in;
 	struct stream out = { { -1, -1, -1, 0 }, FRAME_STDOUT, 0 };
 	struct stream err = { { -1, -1, -1, 0 }, FRAME_STDERR, 0 };
-	struct request other;
+	struct child child;
 	uint64_t begin = now_us();
 	uint32_t kind = DONE_EXITED;
 	uint32_t value = 0;
-	int input = -1, failure = -1;
 	int status = 0;
 	int ended = 0;
 	int failed_with = 0;
-	pid_t pid = start(r, &out, &err, &input, &failure);
 
-	if (pid < 0) {
+	if (child_start(&child, r, shell, &out.pump, &err.pump)) {
 		send_done(r, DONE_ERRNO, errno, &out, &err, 0);
 		return;
 	}
+	input_open(&in, child.input);
 	/* A process that lives on may hold the output open: the pumps end all the same, once the child has. */
 	while (!ended || (kind == DONE_EXITED && (out.pump.pid >= 0 || err.pump.pid >= 0 ||
 						  out.pump.output >= 0 || err.pump.output >= 0))) {
 		uint64_t room = r->output_limit - (out.total + err.total);
-		struct pollfd p[4] = {
+		struct pollfd p[] = {
 			{ out.pump.output, POLLIN, 0 },
 			{ err.pump.output, POLLIN, 0 },
 			{ child_signals, POLLIN, 0 },
 			{ frame_port(), POLLIN, 0 }, /* POLLHUP: the host is gone */
+			{ input_is_busy(&in) ? in.fd : -1, POLLOUT, 0 },
 		};
 
 		if (kind == DONE_EXITED && room == 0) {
 			kind = DONE_FLOODED;
 			value = r->output_limit;
-			kill(-pid, SIGKILL);
+			child_kill(&child);
 			continue;
 		}
 		if (kind != DONE_EXITED) /* killed: only its end is waited for */
 			p[0].fd = p[1].fd = -1;
-		if (poll(p, 4, -1) < 0 && errno != EINTR)
+		if (poll(p, sizeof p / sizeof p[0], -1) < 0 && errno != EINTR)
 			give_up("poll failed");
 		if (p[3].revents & POLLHUP)
 			give_up("the host closed the agent's port during a request");
-		if (p[3].revents & POLLIN) {
-			read_request(&other);
-			if (other.type == FRAME_QUIESCE) {
-				quiesce(&other);
-			} else if (other.type == FRAME_KILL && other.nonce == r->nonce) {
-				if (kind == DONE_EXITED) {
-					kind = DONE_TIMED_OUT;
-					kill(-pid, SIGKILL);
-				}
-			} else if (other.type == FRAME_CLOSE && other.nonce == r->nonce) {
-				close_pipe_end(input);
-				input = -1;
-			} else {
-				give_up("a request inside another one");
-			}
+		if ((p[3].revents & POLLIN) && interrupt(r, &child, &in) && kind == DONE_EXITED) {
+			kind = DONE_TIMED_OUT;
+			child_kill(&child);
 		}
+		if (p[4].revents)
+			pass_input(r, &in);
 		if (p[0].revents)
 			pass_on(r, &out, room);
 		if (p[1].revents)
 			pass_on(r, &err, r->output_limit - (out.total + err.total));
-		if (p[2].revents && reap(pid, &status, &out.pump, &err.pump)) {
+		if (p[2].revents && reap(child.pid, &status, &out.pump, &err.pump)) {
 			ended = 1;
 			pump_finish(&out.pump);
 			pump_finish(&err.pump);
+			if (child.terminal >= 0 && kind == DONE_EXITED)
+				pass_on_rest(r, &out);
 		}
 	}
 	if (kind == DONE_EXITED) {
 		if (out.total + err.total >= r->output_limit) {
 			kind = DONE_FLOODED;
 			value = r->output_limit;
-		} else if (read(failure, &failed_with, sizeof failed_with) == sizeof failed_with) {
+		} else if (child_failed(&child, &failed_with)) {
 			kind = DONE_ERRNO;
 			value = failed_with;
 		} else if (WIFSIGNALED(status)) {
@@ -409,8 +331,8 @@ static void serve(const struct request *r)
 	}
 	pump_close(&out.pump);
 	pump_close(&err.pump);
-	close(failure);
-	close_pipe_end(input);
+	input_close(&in);
+	child_close(&child);
 	send_done(r, kind, value, &out, &err, now_us() - begin);
 }
 
@@ -443,12 +365,14 @@ void agent(int the_port, const char *the_shell, const char *log, const struct ag
 	mark(0);
 	send_ready(0);
 	for (;;) {
-		read_request(&request);
+		request_read(&request);
 		switch (request.type) {
 		case FRAME_END:
 			frame_end();
 		case FRAME_CLOSE:
 		case FRAME_KILL:
+		case FRAME_INPUT:
+		case FRAME_RESIZE:
 			break;
 		case FRAME_QUIESCE:
 			quiesce(&request);
@@ -458,6 +382,7 @@ void agent(int the_port, const char *the_shell, const char *log, const struct ag
 			break;
 		case FRAME_RUN:
 		case FRAME_RUNOPEN:
+		case FRAME_TERMINAL:
 		case FRAME_READ:
 		case FRAME_WRITE:
 		case FRAME_APPEND:

@@ -105,6 +105,7 @@ void frame_send(uint32_t type, uint64_t nonce, const void *payload, uint32_t len
 	put64(frame + 8, nonce);
 	put32(frame + 16, length);
 	put32(frame + 20, 0);
-	memcpy(frame + FRAME_HEADER, payload, length);
+	if (length)
+		memcpy(frame + FRAME_HEADER, payload, length);
 	write_all(frame, FRAME_HEADER + length);
 }

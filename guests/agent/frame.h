@@ -6,9 +6,6 @@
 
 /* The agent's port, as frames of protocol.h. */
 
-/* The largest payload that is sent at once. */
-#define FRAME_CHUNK 65536
-
 /* Little-endian numbers, whatever the processor's own byte order. */
 void put32(unsigned char *p, uint32_t v);
 void put64(unsigned char *p, uint64_t v);
@@ -21,7 +18,7 @@ void frame_open(int port, void (*end)(const char *failure));
 /* The port's descriptor, for poll(2). */
 int frame_port(void);
 
-/* Send a frame, of at most FRAME_CHUNK bytes. */
+/* Send a frame, of at most FRAME_CHUNK bytes (protocol.h). */
 void frame_send(uint32_t type, uint64_t nonce, const void *payload, uint32_t length);
 
 /* Read just so many bytes. Returns 0 when the host has closed its end before the first one. */

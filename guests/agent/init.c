@@ -1,18 +1,13 @@
-/*
- * PID 1: mounts what tracing needs, then becomes the agent, or, with `goldtrace.mode=shell` on the
- * kernel's command line, starts a shell on the console.
- */
+/* PID 1: mounts what tracing needs, then becomes the agent. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -43,19 +38,6 @@ static void link_descriptors(void)
 			dprintf(2, "goldtrace init: cannot make %s: %m\n", links[i][1]);
 }
 
-static int shell_mode(void)
-{
-	char line[4096];
-	int fd = open("/proc/cmdline", O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, line, sizeof line - 1);
-
-	close(fd);
-	if (n < 0)
-		return 0;
-	line[n] = 0;
-	return strstr(line, "goldtrace.mode=shell") != NULL;
-}
-
 static void __attribute__((noreturn)) power_off(void)
 {
 	sync();
@@ -78,31 +60,6 @@ static void resume(uint64_t now, const void *random, uint32_t size)
 
 	if (failure)
 		end_guest(failure);
-}
-
-static void shell(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		char *const argv[] = { "-sh", NULL };
-		int console;
-
-		setsid();
-		console = open("/dev/console", O_RDWR);
-		ioctl(console, TIOCSCTTY, 1);
-		for (int fd = 0; fd < 3; fd++)
-			dup2(console, fd);
-		if (chdir("/sys/kernel/tracing"))
-			dprintf(2, "goldtrace init: no /sys/kernel/tracing\n");
-		/* What the host sends before the console is open is lost: it waits for this line. */
-		dprintf(1, "goldtrace shell: `exit` ends the guest\n");
-		execv("/bin/sh", argv);
-		_exit(127);
-	}
-	while (waitpid(-1, NULL, 0) != pid)
-		;
-	power_off();
 }
 
 /* The port's device node, found by the name that the host gave it, not by its number. */
@@ -161,6 +118,7 @@ static void __attribute__((noreturn)) serve_host(void)
 int main(void)
 {
 	mount_one("devtmpfs", "/dev");
+	mount_one("devpts", "/dev/pts");
 	mount_one("proc", "/proc");
 	mount_one("sysfs", "/sys");
 	mount_one("debugfs", "/sys/kernel/debug");
@@ -170,7 +128,5 @@ int main(void)
 	setenv("PATH", "/bin:/sbin", 1);
 	setenv("HOME", "/", 1);
 	setenv("LC_ALL", "C", 1);
-	if (shell_mode())
-		shell();
 	serve_host();
 }

@@ -26,8 +26,10 @@
 #define FRAME_MAGIC 0x31415447u /* "GTA1" */
 #define FRAME_HEADER 24
 #define FRAME_PAYLOAD_MAX (1u << 20)
-#define PROTOCOL_VERSION 6
+#define PROTOCOL_VERSION 7
 
+/* The largest payload of STDOUT, STDERR and INPUT. */
+#define FRAME_CHUNK 65536
 #define RESUME_ENTROPY_MAX 64
 
 enum frame_type {
@@ -35,30 +37,37 @@ enum frame_type {
 	FRAME_RUN = 1,  /* output limit, then a shell script, for `sh -e -o pipefail` */
 	FRAME_READ = 2, /* the same, then the path of a file to read */
 	FRAME_END = 3,  /* power the guest off; no answer */
-	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that stays open until CLOSE */
+	FRAME_RUNOPEN = 4, /* as RUN, with a standard input that comes by INPUT, until CLOSE */
 	FRAME_CLOSE = 5,   /* end the standard input of the RUNOPEN with this nonce; no answer */
 	FRAME_QUIESCE = 6, /* run on every CPU once, then QUIESCED; also while a request is served */
 	FRAME_KILL = 7,    /* kill the process group of the request with this nonce; no other answer */
 	FRAME_WRITE = 8,   /* output limit, the path of a file, NUL, then all that it is to hold */
 	FRAME_APPEND = 9,  /* the same, for bytes that are added to its end */
 	FRAME_RESUME = 10, /* the guest has been restored from a snapshot: answered by READY */
+	FRAME_INPUT = 11,  /* bytes for the standard input of the request with this nonce; then TAKEN */
+	FRAME_TERMINAL = 12, /* as RUN, with a terminal for all three streams, and the terminal's size */
+	FRAME_RESIZE = 13,   /* the new size of the terminal of the request with this nonce; no answer */
 	/* guest to host */
 	FRAME_READY = 0x81, /* u32 protocol version, u32 CPUs online, then `uname -r` */
 	FRAME_STDOUT = 0x82,
 	FRAME_STDERR = 0x83,
 	FRAME_DONE = 0x84, /* see enum done_kind */
 	FRAME_QUIESCED = 0x85, /* with the nonce of its QUIESCE: u64 timebase, 0 where there is none */
+	FRAME_TAKEN = 0x86,    /* with the nonce of its request: the last INPUT was written, or nothing reads it */
 };
 
 /*
- * RUN, RUNOPEN, READ, WRITE and APPEND payload: u32 output limit in bytes (stdout and stderr together), u32
- * length of the working directory, the directory, then script or path to the end; for WRITE and APPEND the
- * path, NUL and the content to the end.
+ * RUN, RUNOPEN, TERMINAL, READ, WRITE and APPEND payload: u32 output limit in bytes (stdout and stderr together),
+ * u32 length of the working directory, the directory, then script or path to the end; for WRITE and APPEND the
+ * path, NUL and the content to the end; for TERMINAL the script, NUL and a terminal's size: u32 rows, u32 columns.
+ *
+ * RESIZE payload: the size. INPUT payload: 1 to FRAME_CHUNK bytes, for a RUNOPEN or a TERMINAL; the next one is sent
+ * when the last was taken, or never when the request has ended.
  *
  * RESUME payload: u64 nanoseconds since 1970 (the host's clock), then 1 to RESUME_ENTROPY_MAX random bytes.
  *
- * END, CLOSE, QUIESCE and KILL have none. A CLOSE or a KILL may come when its request has ended
- * already: it is then ignored. Timeouts are the host's, by its own clock.
+ * END, CLOSE, QUIESCE, KILL and TAKEN have none. A CLOSE, INPUT, RESIZE or KILL may come when its request has
+ * ended already: it is then ignored. Timeouts are the host's, by its own clock.
  *
  * DONE payload: u32 kind, u32 value, u64 bytes of stdout, u64 bytes of stderr, u64 microseconds,
  * u32 1 when a process that lives on holds stdout open, u32 the same of stderr, and of the kernel's

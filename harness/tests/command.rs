@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 
 use support::waiting::Waiting;
-use support::{TestProject, goldtrace, output, prepared, shell_in_pipes};
+use support::{TestProject, goldtrace, output, prepared};
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 
@@ -134,20 +134,6 @@ fn interrupted_goldtrace_exits_with_130_and_leaves_no_qemu() {
         assert_eq!(waiting.child.wait().expect("ended").code(), Some(130), "{text}");
         assert!(text.contains("1 interrupted"), "{text}");
     }
-}
-
-#[test]
-fn shell_takes_commands_from_a_pipe() {
-    prepared();
-    let project = TestProject::new(CASE, &[("out", "right\n")]);
-    let mut child = shell_in_pipes(&project, "ppc64le");
-    let mut input = child.stdin.take().expect("piped");
-    std::io::Write::write_all(&mut input, b"echo $((6 * 7)) is the answer; pwd\n").expect("written");
-    drop(input);
-    let output = child.wait_with_output().expect("ended");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("42 is the answer") && text.contains("/sys/kernel/tracing"), "{text}");
 }
 
 fn goldens(project: &TestProject) -> String {

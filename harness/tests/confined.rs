@@ -3,8 +3,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use support::waiting::{Waiting, descendants, name};
 use support::{TestProject, prepared, shell_in_pipes, shown};
@@ -53,16 +54,17 @@ fn qemu_of_a_trial_is_confined() {
 fn qemu_of_a_shell_is_confined() {
     prepared();
     let project = TestProject::without_cases();
-    let mut child = shell_in_pipes(&project, "ppc64le");
-    // Its first byte comes from the guest's console.
+    let mut child = shell_in_pipes(&project, "ppc64le", &["--isolate", "boot"]);
+    let mut input = child.stdin.take().expect("piped");
     let mut out = child.stdout.take().expect("piped");
-    std::io::Read::read_exact(&mut out, &mut [0]).expect("a byte");
+    input.write_all(b"while echo x; do sleep 0.1; done\n").expect("written");
+    out.read_exact(&mut [0]).expect("a byte");
     let qemu = descendants(child.id()).into_iter().find(|pid| name(*pid).starts_with("qemu-system"));
     // The kernel and the initramfs.
     assert_confined(qemu.expect("QEMU runs"), 2);
     // Nobody reads what the guest prints any more.
     drop(out);
-    assert_eq!(child.wait().expect("ended").code(), Some(3));
+    assert_eq!(child.wait().expect("ended").code(), Some(125));
 }
 
 #[test]
@@ -111,11 +113,18 @@ fn command_line_that_is_kept_starts_the_same_guest() {
         command.contains("# It went on from a snapshot of the guest that this boots:\nsetpriv "),
         "{command}"
     );
-    // Nobody connects to its agent's port then, and a shell needs none.
-    let command = command.lines().last().expect("a line").replace("loglevel=5", "goldtrace.mode=shell");
-    let command = command.replace("socket,id=agent,fd=5", "null,id=agent");
-    let script = format!("(while sleep 0.3; do echo exit; done) | timeout 60 {command}");
-    let output = Command::new("sh").args(["-c", &script]).output().expect("runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("goldtrace shell: "), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    // Nobody connects to its agent's port then.
+    let command = command.lines().last().expect("a line").replace("socket,id=agent,fd=5", "null,id=agent");
+    let script = format!("timeout 60 {command} < /dev/null");
+    let mut child = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().expect("starts");
+    let console = BufReader::new(child.stdout.take().expect("piped"));
+    let greeting = console
+        .split(b'\n')
+        .map_while(Result::ok)
+        .find(|line| String::from_utf8_lossy(line).contains("goldtrace: end of request 0000000000000000"));
+    for pid in descendants(child.id()) {
+        let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    }
+    child.wait().expect("ended");
+    assert!(greeting.is_some(), "the agent did not greet");
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use support::{TestProject, goldtrace, prepared};
 
@@ -13,9 +13,13 @@ fn exec(arguments: &[&str]) -> (i32, Vec<u8>, String) {
 
 /// The exit status, standard output and standard error.
 fn exec_in(project: &TestProject, arguments: &[&str]) -> (i32, Vec<u8>, String) {
+    exec_with(project, arguments, Stdio::null())
+}
+
+fn exec_with(project: &TestProject, arguments: &[&str], stdin: Stdio) -> (i32, Vec<u8>, String) {
     prepared();
     let mut command = goldtrace(project, &[&["exec"], arguments].concat());
-    let Output { status, stdout, stderr } = command.output().expect("runs");
+    let Output { status, stdout, stderr } = command.stdin(stdin).output().expect("runs");
     let stderr = String::from_utf8(stderr).expect("text");
     // Builds, the first time, are reported there.
     let stderr = stderr.lines().filter(|line| !line.ends_with(": begun") && !line.contains(": done in "));
@@ -30,6 +34,28 @@ fn streams_are_apart_and_the_status_is_the_commands() {
         assert_eq!((status, stderr.as_str()), (7, "problem\n"));
         assert_eq!(stdout, b"a\0b\xff\n/sys/kernel/tracing\n");
     }
+}
+
+#[test]
+fn standard_input_is_passed_on_to_its_end() {
+    let project = TestProject::without_cases();
+    let content: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
+    project.write("in", &content);
+    let input = || Stdio::from(fs::File::open(project.root.join("in")).expect("there"));
+    for guest in ["x86_64", "ppc64le"] {
+        let (status, stdout, stderr) = exec_with(&project, &["--guest", guest, "--", "cat; exit 4"], input());
+        assert_eq!((status, stderr.as_str()), (4, ""));
+        assert!(stdout == content, "{} bytes", stdout.len());
+        // A command that does not read all of it ends all the same, and one that reads none.
+        let (status, stdout, _) = exec_with(&project, &["--guest", guest, "--", "head -c 3"], input());
+        assert_eq!((status, stdout.as_slice()), (0, &content[..3]));
+        let (read, _write) = rustix::pipe::pipe().expect("a pipe");
+        assert_eq!(exec_with(&project, &["--guest", guest, "--", "exit 5"], read.into()).0, 5);
+    }
+    let directory = fs::File::open("/").expect("opened");
+    let (status, _, stderr) = exec_with(&project, &["--guest", "x86_64", "--", "cat"], directory.into());
+    let expected = "error: failed to read standard input: Is a directory (os error 21)\n";
+    assert_eq!((status, stderr.as_str()), (125, expected));
 }
 
 #[test]

@@ -358,7 +358,7 @@ fn a_shell_has_the_modules_of_a_case() {
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("42 events: events/hello/hello_said/id"), "{text}");
     let (status, text) = shell("helo", "");
-    assert_eq!(status, Some(2), "{text}");
+    assert_eq!(status, Some(125), "{text}");
     assert!(text.contains("unknown case `helo`\nhelp: did you mean `hello`?"), "{text}");
 }
 

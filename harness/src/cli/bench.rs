@@ -9,7 +9,7 @@ use super::options::{Guests, Images, Inputs, ProjectOption};
 use super::status::Status;
 use image::{Refresh, RootfsSpec};
 use trial::{Isolation, PreparedGuest};
-use vm::qemu::{Console, Machine, MachineEvent, MachineLogs, Mode};
+use vm::qemu::{Machine, MachineEvent, MachineLogs, Mode};
 use vm::{Request, Session, StepEnd, Work};
 
 /// How long QEMU may take to greet on its monitor.
@@ -117,7 +117,7 @@ fn answer(session: &mut Session) -> Result<(), CommandError> {
 /// Until QEMU, stopped before the guest's first instruction, greets on its monitor.
 fn bare_start(prepared: &PreparedGuest) -> Result<Duration, CommandError> {
     let logs = MachineLogs::unnamed()?;
-    let started = prepared.start(Mode::Stopped, logs, Console::Watched);
+    let started = prepared.start(Mode::Stopped, logs);
     let mut machine: Machine = started.map_err(|error| CommandError::Guest(error.to_string()))?;
     let deadline = Instant::now() + TIMEOUT;
     loop {

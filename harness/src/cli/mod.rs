@@ -29,6 +29,7 @@ mod doctor;
 mod dtl_plot;
 mod error;
 mod exec;
+mod in_guest;
 mod lint;
 mod list;
 mod new;

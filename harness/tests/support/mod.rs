@@ -135,9 +135,9 @@ pub fn goldtrace(project: &TestProject, arguments: &[&str]) -> Command {
 }
 
 /// A shell in a guest, with pipes for its standard input and its standard output.
-pub fn shell_in_pipes(project: &TestProject, guest: &str) -> Child {
-    let mut command = goldtrace(project, &["shell", "--guest", guest]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts")
+pub fn shell_in_pipes(project: &TestProject, guest: &str, arguments: &[&str]) -> Child {
+    let mut command = goldtrace(project, &[&["shell", "--guest", guest], arguments].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts")
 }
 
 /// Run it to its end: its exit status, and what it printed on both streams.

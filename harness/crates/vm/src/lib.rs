@@ -18,9 +18,9 @@ mod session;
 mod splat;
 
 pub use memory::NoSuchWord;
-pub use protocol::{Frame, FrameError, FrameKind, PROTOCOL_VERSION, Ready};
+pub use protocol::{CHUNK_MAX, END_OF_REQUEST, Frame, FrameError, FrameKind, PROTOCOL_VERSION, Ready};
 pub use session::{
     Answer, KernelState, OpenError, Pending, Port, ProtocolError, Request, Session, SessionError, StepEnd,
-    Work,
+    TerminalSize, Work,
 };
 pub use splat::{KnownMessages, Splat, SplatKind, SplatScanner};

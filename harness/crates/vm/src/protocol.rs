@@ -6,8 +6,15 @@ const MAGIC: u32 = 0x3141_5447;
 const HEADER: usize = 24;
 const PAYLOAD_MAX: u32 = 1 << 20;
 
+/// The largest payload of [`FrameKind::Input`] in bytes, and of what the guest's processes print.
+pub const CHUNK_MAX: usize = 65536;
+
+/// What the agent writes to the kernel's log before a request's nonce, in 16 hexadecimal digits, when the request has
+/// ended; the greeting counts as the request 0. On the console it divides the kernel's messages.
+pub const END_OF_REQUEST: &str = "goldtrace: end of request ";
+
 /// The version of the protocol that this host speaks.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// What a frame is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +25,7 @@ pub enum FrameKind {
     Read,
     /// Host to guest: power off.
     End,
-    /// Host to guest: run a shell script whose standard input stays open.
+    /// Host to guest: run a shell script whose standard input comes by [`FrameKind::Input`].
     RunOpen,
     /// Host to guest: end the standard input of that script.
     Close,
@@ -32,6 +39,12 @@ pub enum FrameKind {
     Append,
     /// Host to guest: it has been restored from a snapshot; the time, and random numbers.
     Resume,
+    /// Host to guest: bytes for the request's standard input.
+    Input,
+    /// Host to guest: run a shell script on a terminal.
+    Terminal,
+    /// Host to guest: the terminal has another size.
+    Resize,
     /// Guest to host, once, and as the answer to each [`FrameKind::Resume`]: the agent is there.
     Ready,
     /// Guest to host: bytes of the request's standard output.
@@ -42,9 +55,11 @@ pub enum FrameKind {
     Done,
     /// Guest to host: the agent has run on every CPU; the timebase after that.
     Quiesced,
+    /// Guest to host: the last [`FrameKind::Input`] was written, or nothing reads it.
+    Taken,
 }
 
-const KINDS: [(u32, FrameKind); 15] = [
+const KINDS: [(u32, FrameKind); 19] = [
     (1, FrameKind::Run),
     (2, FrameKind::Read),
     (3, FrameKind::End),
@@ -55,11 +70,15 @@ const KINDS: [(u32, FrameKind); 15] = [
     (8, FrameKind::Write),
     (9, FrameKind::Append),
     (10, FrameKind::Resume),
+    (11, FrameKind::Input),
+    (12, FrameKind::Terminal),
+    (13, FrameKind::Resize),
     (0x81, FrameKind::Ready),
     (0x82, FrameKind::Stdout),
     (0x83, FrameKind::Stderr),
     (0x84, FrameKind::Done),
     (0x85, FrameKind::Quiesced),
+    (0x86, FrameKind::Taken),
 ];
 
 /// One frame.
@@ -250,6 +269,7 @@ mod tests {
         assert!(text.contains(&format!("#define FRAME_MAGIC 0x{MAGIC:08x}u")));
         assert!(text.contains(&format!("#define FRAME_HEADER {HEADER}\n")));
         assert!(text.contains(&format!("#define PROTOCOL_VERSION {PROTOCOL_VERSION}\n")));
+        assert!(text.contains(&format!("#define FRAME_CHUNK {CHUNK_MAX}\n")));
         for (code, kind) in KINDS {
             let line = format!("FRAME_{} = ", format!("{kind:?}").to_uppercase());
             let rest = &text[text.find(&line).expect("a code for each kind") + line.len()..];

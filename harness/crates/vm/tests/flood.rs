@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use camino::{Utf8Path, Utf8PathBuf};
 
 use guest::{Guest, read_guest};
-use vm::qemu::{Accel, Boot, Console, Machine, MachineLogs, Mode, Origin, StopReason};
+use vm::qemu::{Accel, Boot, Machine, MachineLogs, Mode, Origin, StopReason};
 use vm::{Frame, FrameKind};
 
 const MIB: u64 = 1 << 20;
@@ -53,7 +53,7 @@ impl FakeQemu {
             shares_memory: false,
         };
         let logs = MachineLogs::in_directory(&self.dir).expect("files");
-        Machine::start(&boot, logs, Console::Watched).expect("starts")
+        Machine::start(&boot, logs).expect("starts")
     }
 
     /// The bytes of both logs.

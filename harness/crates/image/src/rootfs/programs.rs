@@ -12,19 +12,27 @@ use crate::error::ImageError;
 use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
 
-const AGENT_FILES: [&str; 14] = [
+const AGENT_FILES: [&str; 22] = [
     "agent.c",
     "agent.h",
+    "child.c",
+    "child.h",
     "file.c",
     "file.h",
     "frame.c",
     "frame.h",
     "init.c",
+    "input.c",
+    "input.h",
     "protocol.h",
     "pump.c",
     "pump.h",
+    "request.c",
+    "request.h",
     "resume.c",
     "resume.h",
+    "terminal.c",
+    "terminal.h",
     "timers.c",
     "timers.h",
 ];

@@ -9,7 +9,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use golden::Facts;
 use guest::Guest;
 use image::{BuiltKernel, Rootfs};
-use vm::qemu::{Accel, AccelChoice, Boot, Console, Machine, MachineLogs, Mode, Origin, StartError};
+use vm::qemu::{Accel, AccelChoice, Boot, Machine, MachineLogs, Mode, Origin, StartError};
 use vm::{OpenError, Session};
 
 use super::saved_guest::{SavedGuest, is_refusal};
@@ -122,8 +122,8 @@ impl PreparedGuest {
     ///
     /// # Errors
     /// When QEMU cannot be started.
-    pub fn start(&self, mode: Mode, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
-        Machine::start(&self.boot(mode, false), logs, console)
+    pub fn start(&self, mode: Mode, logs: MachineLogs) -> Result<Machine, StartError> {
+        Machine::start(&self.boot(mode, false), logs)
     }
 
     /// Start the guest, by restoring it where it was saved, and wait until its agent is ready. Its logs have no name.
@@ -152,7 +152,7 @@ impl PreparedGuest {
         };
         let logs = directory.map_or_else(MachineLogs::unnamed, MachineLogs::in_directory);
         let logs = logs.map_err(|error| StartError { error, command: self.guest.qemu.binary.clone() })?;
-        let machine = Machine::start(&boot, logs, Console::Watched)?;
+        let machine = Machine::start(&boot, logs)?;
         Ok(Launched { machine, shares_memory, directory: directory.map(Utf8Path::to_owned) })
     }
 

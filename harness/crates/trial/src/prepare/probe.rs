@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use vm::Session;
-use vm::qemu::{Accel, AccelChoice, Console, MachineLogs, Mode};
+use vm::qemu::{Accel, AccelChoice, MachineLogs, Mode};
 
 use super::prepared_guest::PreparedGuest;
 
@@ -15,7 +15,7 @@ pub(super) fn probe(guest: PreparedGuest) -> Result<(), String> {
     let accel = AccelChoice { accel: Accel::Kvm, why: "a probe boot".to_owned() };
     let guest = PreparedGuest { accel, ..guest };
     let logs = MachineLogs::unnamed().map_err(|error| error.to_string())?;
-    let machine = guest.start(Mode::Agent, logs, Console::Watched).map_err(|e| e.error.to_string())?;
+    let machine = guest.start(Mode::Agent, logs).map_err(|e| e.error.to_string())?;
     match Session::open(machine, &guest.kernel.kernel.release, guest.guest.cpus, PROBE_TIMEOUT) {
         Ok(_) => Ok(()),
         Err(failed) => {

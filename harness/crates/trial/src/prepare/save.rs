@@ -9,7 +9,7 @@ use std::time::Duration;
 use camino::Utf8Path;
 
 use image::{Builder, ImageError, SnapshotInputs};
-use vm::qemu::{self, Console, Machine, MachineLogs, Mode, Snapshot, StopReason};
+use vm::qemu::{self, Machine, MachineLogs, Mode, Snapshot, StopReason};
 use vm::{Request, Session, SessionError, StepEnd, Work};
 
 use super::prepared_guest::PreparedGuest;
@@ -58,7 +58,7 @@ fn save(guest: &PreparedGuest, directory: &Utf8Path) -> Result<(), ImageError> {
     let fail = |what: String| ImageError::Host(format!("failed to save guest {}: {what}", guest.guest.name));
     let logs = MachineLogs::unnamed()?;
     let boot = guest.boot(Mode::Agent, true);
-    let machine = Machine::start(&boot, logs, Console::Watched).map_err(|error| fail(error.to_string()))?;
+    let machine = Machine::start(&boot, logs).map_err(|error| fail(error.to_string()))?;
     let release = &guest.kernel.kernel.release;
     let mut session = Session::open(machine, release, guest.guest.cpus, guest.boot_timeout)
         .map_err(|failed| interrupted(&failed.error).unwrap_or_else(|| fail(failed.error.to_string())))?;

@@ -47,16 +47,13 @@ pub(super) fn arguments(boot: &Boot<'_>, host_tsc_khz: impl FnOnce() -> Option<u
     if *mode == Mode::Stopped {
         add(&["-S", "-chardev", &channel, "-mon", "chardev=agent,mode=control"]);
     } else {
-        add(&["-device", "virtio-serial-pci,max_ports=2"]);
-        if *mode == Mode::Agent {
-            add(&["-chardev", &channel]);
-            add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
-        }
+        add(&["-device", "virtio-serial-pci,max_ports=2", "-chardev", &channel]);
+        add(&["-device", &format!("virtserialport,chardev=agent,name={AGENT_PORT}")]);
     }
     match origin {
         Origin::Kernel { .. } => {
             add(&["-kernel", &path(KERNEL), "-initrd", &path(INITRAMFS)]);
-            add(&["-append", &kernel_command_line(guest, *accel, *mode, host_tsc_khz)]);
+            add(&["-append", &kernel_command_line(guest, *accel, host_tsc_khz)]);
         }
         // It waits until the monitor says where the state comes from.
         Origin::Snapshot(_) => add(&["-incoming", "defer"]),
@@ -86,23 +83,12 @@ pub const CONSOLE_LEVEL: u32 = 5;
 pub const MESSAGE_LEVEL: u32 = 4;
 
 /// A kernel that panics or oopses resets at once, which ends QEMU. The console carries warnings and worse, each line
-/// with its level (`<4>`; `console_msg_format_setup`, kernel/printk/printk.c:2611), so that a splat is seen; in a shell,
-/// everything without levels.
-fn kernel_command_line(
-    guest: &Guest,
-    accel: Accel,
-    mode: Mode,
-    host_tsc_khz: impl FnOnce() -> Option<u64>,
-) -> String {
+/// with its level (`<4>`; `console_msg_format_setup`, kernel/printk/printk.c:2611), so that a splat is seen.
+fn kernel_command_line(guest: &Guest, accel: Accel, host_tsc_khz: impl FnOnce() -> Option<u64>) -> String {
     let mut words =
         vec![format!("console={}", guest.console), "panic=-1".to_owned(), "oops=panic".to_owned()];
-    match mode {
-        Mode::Shell => words.push("goldtrace.mode=shell".to_owned()),
-        Mode::Agent | Mode::Stopped => {
-            words.push(format!("loglevel={CONSOLE_LEVEL}"));
-            words.push("console_msg_format=syslog".to_owned());
-        }
-    }
+    words.push(format!("loglevel={CONSOLE_LEVEL}"));
+    words.push("console_msg_format=syslog".to_owned());
     for quirk in guest.kernel.arguments.iter().chain(&accel.spec(guest).kernel_arguments) {
         words.extend(quirk.set.iter().cloned());
     }
@@ -252,33 +238,6 @@ mod tests {
             -kernel /proc/self/fd/6
             -initrd /proc/self/fd/7
             -append console=ttyS0 panic=-1 oops=panic loglevel=5 console_msg_format=syslog retain_initrd hash_pointers=always"#]],
-        );
-    }
-
-    #[test]
-    fn shell_has_no_agent_port() {
-        check(
-            "x86_64",
-            Accel::Tcg,
-            Mode::Shell,
-            &expect![[r#"
-                -nodefaults
-                -no-user-config
-                -no-reboot
-                -display none
-                -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny
-                -machine q35,sata=off,smbus=off,usb=off,smm=off,vmport=off
-                -accel tcg,thread=single
-                -cpu max,-erms
-                -smp 2
-                -m 256M
-                -bios qboot.rom
-                -chardev stdio,id=console,signal=off
-                -serial chardev:console
-                -device virtio-serial-pci,max_ports=2
-                -kernel /proc/self/fd/6
-                -initrd /proc/self/fd/7
-                -append console=ttyS0 panic=-1 oops=panic goldtrace.mode=shell retain_initrd hash_pointers=always no_timer_check tsc=reliable tsc_early_khz=2445406"#]],
         );
     }
 

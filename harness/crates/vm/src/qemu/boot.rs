@@ -13,8 +13,6 @@ use guest::Guest;
 pub enum Mode {
     /// The agent answers requests.
     Agent,
-    /// A shell on the console.
-    Shell,
     /// Nothing: QEMU stops before the first instruction and opens its monitor where the agent's
     /// port would be.
     Stopped,

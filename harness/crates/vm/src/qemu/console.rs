@@ -3,7 +3,6 @@
 //! Every byte is searched before it is written to the file, so a full disk hides no splat.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,20 +11,6 @@ use std::time::Duration;
 use super::event::MachineEvent;
 use super::log::{LogFile, MachineLogError};
 use crate::{KnownMessages, Splat, SplatScanner};
-
-/// How the machine's console is connected.
-#[derive(Debug)]
-pub enum Console {
-    /// Output is kept and searched for splats; there is no input.
-    Watched,
-    /// Output goes to one file and input comes from another, for a person.
-    Piped {
-        /// Where the guest's input comes from.
-        input: File,
-        /// Where the guest's output goes.
-        output: File,
-    },
-}
 
 /// The console of a running machine, as it has arrived.
 #[derive(Debug, Clone)]
@@ -94,6 +79,16 @@ impl ConsoleLog {
         self.log.tail()
     }
 
+    /// How many bytes have been kept.
+    pub(super) fn size(&self) -> io::Result<u64> {
+        self.log.size()
+    }
+
+    /// What has been kept behind the first `from` bytes.
+    pub(super) fn behind(&self, from: u64) -> io::Result<Vec<u8>> {
+        self.log.behind(from)
+    }
+
     /// What went wrong with keeping it.
     pub(super) fn error(&self) -> Option<MachineLogError> {
         self.log.error()
@@ -136,6 +131,7 @@ impl ConsoleLog {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::sync::mpsc::sync_channel;
 
     use super::*;

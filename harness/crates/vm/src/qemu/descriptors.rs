@@ -11,12 +11,12 @@ use std::os::unix::net::UnixStream;
 
 use camino::Utf8Path;
 
-use super::boot::{Boot, Mode, Origin};
+use super::boot::{Boot, Origin};
 use super::confine::Host;
 use crate::memory::Ram;
 use crate::process::pipe;
 
-/// The agent's port; the monitor of a machine that is [`Mode::Stopped`].
+/// The agent's port; the monitor of a machine that is [`Mode::Stopped`](super::Mode::Stopped).
 pub(super) const AGENT: i32 = 5;
 /// The kernel's image.
 pub(super) const KERNEL: i32 = 6;
@@ -50,10 +50,8 @@ impl Descriptors {
     /// What could not be opened, and why.
     pub(super) fn open(boot: &Boot<'_>, host: Host) -> io::Result<Descriptors> {
         let (agent, theirs) = UnixStream::pair()?;
-        let mut open = Descriptors { agent, monitor: None, ram: None, state: None, inherited: Vec::new() };
-        if boot.mode != Mode::Shell {
-            open.inherited.push((AGENT, theirs.into()));
-        }
+        let inherited = vec![(AGENT, theirs.into())];
+        let mut open = Descriptors { agent, monitor: None, ram: None, state: None, inherited };
         match &boot.origin {
             Origin::Kernel { kernel, initramfs } => {
                 open.files(host, [(KERNEL, kernel), (INITRAMFS, initramfs)])?;

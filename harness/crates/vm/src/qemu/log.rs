@@ -117,10 +117,22 @@ impl LogFile {
 
     /// The end of what was kept; at most a MiB. No more than that is read.
     pub(super) fn tail(&self) -> io::Result<String> {
-        let size = self.file.metadata()?.len();
+        let size = self.size()?;
         let mut bytes = vec![0; size.min(TAIL_MAX) as usize];
         self.file.read_exact_at(&mut bytes, size.saturating_sub(TAIL_MAX))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// How many bytes were kept.
+    pub(super) fn size(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// What was kept behind the first `from` bytes; at most a MiB of it.
+    pub(super) fn behind(&self, from: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.size()?.saturating_sub(from).min(TAIL_MAX) as usize];
+        self.file.read_exact_at(&mut bytes, from)?;
+        Ok(bytes)
     }
 
     /// The first thing that went wrong.
@@ -178,6 +190,15 @@ mod tests {
         let tail = log.tail().expect("readable");
         assert!(tail.len() == 1 << 20 && tail.ends_with("the end\n"));
         assert_eq!(unnamed().tail().expect("readable"), "");
+    }
+
+    #[test]
+    fn what_is_behind_a_place_is_the_log_from_there_on() {
+        let log = unnamed();
+        kept(&log, &b"one\ntwo\n"[..]);
+        assert_eq!(log.size().expect("a size"), 8);
+        let behind = |from| String::from_utf8(log.behind(from).expect("readable")).expect("text");
+        assert_eq!([0, 4, 8, 9].map(behind), ["one\ntwo\n", "two\n", "", ""]);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Machine {
     pub(super) seen: ExitState,
     pub(super) port: AgentPort,
     pub(super) console: ConsoleLog,
+    /// How many bytes of the console the guest had printed when it was saved.
+    pub(super) earlier_console: u64,
     pub(super) threads: Vec<JoinHandle<()>>,
     pub(super) started: Instant,
     pub(super) command: String,
@@ -101,12 +103,33 @@ impl Machine {
         Err(StopReason::TimedOut { what, timeout: MARK_TIMEOUT })
     }
 
+    /// Wait until the console shows the end of this request as the last one. `false` when it does not within `timeout`.
+    pub(crate) fn console_shows(&self, request: u64, timeout: Duration) -> bool {
+        self.console.wait_for(request, timeout)
+    }
+
     /// The console so far; at most its last MiB.
     ///
     /// # Errors
     /// When its file cannot be read.
     pub fn console(&self) -> io::Result<String> {
         self.console.tail()
+    }
+
+    /// How many bytes of the console the guest printed before its agent was ready, as far as it has been read.
+    ///
+    /// # Errors
+    /// When its file cannot be looked at.
+    pub fn console_of_boot(&self) -> io::Result<u64> {
+        if self.is_restored { Ok(self.earlier_console) } else { self.console.size() }
+    }
+
+    /// The console behind its first `from` bytes; at most a MiB of it.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn console_behind(&self, from: u64) -> io::Result<Vec<u8>> {
+        self.console.behind(from)
     }
 
     /// What QEMU itself printed on its standard error; at most its last MiB.

@@ -28,7 +28,6 @@ mod stop;
 pub use accel::{Accel, AccelChoice, WantedAccel};
 pub use argv::{CONSOLE_LEVEL, MESSAGE_LEVEL};
 pub use boot::{Boot, Mode, Origin};
-pub use console::Console;
 pub use control::GuestControl;
 pub use event::MachineEvent;
 pub use log::{MachineLogError, MachineLogs};

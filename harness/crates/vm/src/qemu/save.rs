@@ -10,6 +10,7 @@ use super::control::GuestControl;
 use super::log::MachineLogError;
 use super::machine::Machine;
 use super::snapshot::{CONSOLE, DESCRIPTION, Description, MEMORY, STATE};
+use crate::END_OF_REQUEST;
 use crate::process::pipe;
 
 /// The most bytes that the state of a machine without its memory may have; there are 3 MiB at most.
@@ -17,8 +18,7 @@ const STATE_MAX: u64 = 64 << 20;
 /// How long the console may take to show a line of the kernel's log.
 const MARK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the agent marks in the kernel's log (guests/agent/protocol.h), and its mark before the first request.
-const MARK: &str = "goldtrace: end of request ";
+/// The agent's mark in the kernel's log before the first request.
 const GREETING_MARK: &str = "goldtrace: end of request 0000000000000000";
 
 /// Why a guest was not saved.
@@ -95,7 +95,7 @@ fn save_state(control: &mut GuestControl, kill: impl FnOnce()) -> io::Result<(St
 
 /// The console without the marks of the requests that came before the guest was saved: they are those of no trial.
 fn without_requests(console: &str) -> String {
-    let is_of_request = |line: &&str| line.contains(MARK) && !line.contains(GREETING_MARK);
+    let is_of_request = |line: &&str| line.contains(END_OF_REQUEST) && !line.contains(GREETING_MARK);
     console.split_inclusive('\n').filter(|line| !is_of_request(line)).collect()
 }
 

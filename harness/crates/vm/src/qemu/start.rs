@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::argv::arguments;
 use super::boot::{Boot, Mode, Origin};
 use super::confine::{Host, confinement};
-use super::console::{Console, ConsoleLog};
+use super::console::ConsoleLog;
 use super::control::GuestControl;
 use super::descriptors::{Descriptors, INITRAMFS, KERNEL};
 use super::event::MachineEvent;
@@ -42,7 +42,7 @@ impl Machine {
     /// # Errors
     /// When a file or socket cannot be made, QEMU is missing, or its guard cannot be started. A QEMU that refuses its
     /// arguments is seen as [`StopReason::Exited`](super::StopReason::Exited).
-    pub fn start(boot: &Boot<'_>, logs: MachineLogs, console: Console) -> Result<Machine, StartError> {
+    pub fn start(boot: &Boot<'_>, logs: MachineLogs) -> Result<Machine, StartError> {
         let host = Host::look();
         let mut tsc_khz = None;
         let words = command_words(boot, host, || {
@@ -62,22 +62,27 @@ impl Machine {
         let monitor = monitor.map(|monitor| Arc::new(Mutex::new(monitor)));
         let control =
             descriptors.ram.zip(monitor.clone()).map(|(ram, monitor)| GuestControl::new(ram, monitor));
-        let pipes = Pipes::new(console).map_err(fail)?;
+        let (console_pipe, stdout) = pipe().map_err(fail)?;
+        let (stderr_pipe, stderr) = pipe().map_err(fail)?;
         let mut process = Command::new(&words[0]);
         process.args(&words[1..]);
         let started = Instant::now();
-        let streams = Streams { inherited: descriptors.inherited, ..pipes.streams };
+        let streams = Streams {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            inherited: descriptors.inherited,
+            ..Streams::default()
+        };
         let group = Arc::new(ProcessGroup::start(&process, streams).map_err(fail)?);
 
         let (sender, events) = sync_channel(EVENTS_MAX);
         let MachineLogs { console, stderr } = logs;
         let console = ConsoleLog::new(console, known);
-        let seen = ExitState { console_closed: pipes.console.is_none(), ..ExitState::default() };
-        let mut threads =
-            vec![watch_exit(&group, &sender), watch_stderr(&stderr, pipes.stderr, &group, &sender)];
-        if boot.mode != Mode::Shell {
-            threads.push(watch_port(&port, boot.mode, &sender));
-        }
+        let mut threads = vec![
+            watch_exit(&group, &sender),
+            watch_stderr(&stderr, stderr_pipe, &group, &sender),
+            watch_port(&port, boot.mode, &sender),
+        ];
         let mut earlier = Vec::new();
         if let (Origin::Snapshot(snapshot), Some(monitor), Some(state)) =
             (&boot.origin, monitor, descriptors.state)
@@ -86,13 +91,15 @@ impl Machine {
             earlier.clone_from(&snapshot.console);
             threads.push(Restore { snapshot, monitor, port, state }.spawn(&sender));
         }
-        threads.extend(pipes.console.map(|pipe| watch_console(&console, earlier, pipe, &group, &sender)));
+        let earlier_console = earlier.len() as u64;
+        threads.push(watch_console(&console, earlier, console_pipe, &group, &sender));
         Ok(Machine {
             group,
             events: Some(events),
-            seen,
+            seen: ExitState::default(),
             port,
             console,
+            earlier_console,
             threads,
             started,
             command,
@@ -125,29 +132,6 @@ fn shown(words: &[String], boot: &Boot<'_>) -> String {
     let files = [(KERNEL, kernel), (INITRAMFS, initramfs)];
     let files = files.map(|(number, path)| format!(" {number}<{}", shell_line([path])));
     shell_line(words) + &files.concat()
-}
-
-/// QEMU's standard streams, and our ends of them.
-struct Pipes {
-    streams: Streams,
-    /// `None` for a console that somebody else reads.
-    console: Option<File>,
-    stderr: File,
-}
-
-impl Pipes {
-    fn new(console: Console) -> io::Result<Pipes> {
-        let (stderr, to_stderr) = pipe()?;
-        let (console, stdin, stdout) = match console {
-            Console::Watched => {
-                let (console, to_console) = pipe()?;
-                (Some(console), None, to_console)
-            }
-            Console::Piped { input, output } => (None, Some(input), output),
-        };
-        let streams = Streams { stdin, stdout: Some(stdout), stderr: Some(to_stderr), ..Streams::default() };
-        Ok(Pipes { streams, console, stderr })
-    }
 }
 
 fn watch_exit(group: &Arc<ProcessGroup>, events: &SyncSender<MachineEvent>) -> JoinHandle<()> {

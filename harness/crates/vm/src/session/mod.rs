@@ -8,6 +8,7 @@
 
 mod error;
 mod files;
+mod input;
 mod pending;
 mod port;
 mod request;
@@ -20,7 +21,7 @@ use camino::Utf8Path;
 pub use error::{ProtocolError, SessionError};
 pub use pending::Pending;
 pub use port::Port;
-pub use request::{Answer, KernelState, Request, StepEnd, Work};
+pub use request::{Answer, KernelState, Request, StepEnd, TerminalSize, Work};
 use timeout::Timeout;
 
 use crate::protocol::{Frame, FrameKind, PROTOCOL_VERSION, Ready};
@@ -45,6 +46,17 @@ pub struct OpenError<P = Machine> {
     pub machine: P,
     /// What happened.
     pub error: SessionError,
+}
+
+/// What has come of an answer.
+#[derive(PartialEq, Eq)]
+enum Gathered {
+    /// Its last frame.
+    End,
+    /// Another frame.
+    Part,
+    /// Nothing yet.
+    Nothing,
 }
 
 /// A conversation with a guest that is ready.
@@ -125,6 +137,7 @@ impl<P: Port> Session<P> {
         let kind = match &request.work {
             Work::Run(_) => FrameKind::Run,
             Work::RunOpen(_) => FrameKind::RunOpen,
+            Work::Terminal { .. } => FrameKind::Terminal,
             Work::Read(_) => FrameKind::Read,
             Work::Write { .. } => FrameKind::Write,
             Work::Append { .. } => FrameKind::Append,
@@ -140,12 +153,11 @@ impl<P: Port> Session<P> {
     /// # Errors
     /// As [`Session::request`].
     pub fn finish(&mut self, mut pending: Pending) -> Result<Answer, SessionError> {
-        loop {
+        while !pending.ended {
             let deadline = pending.timeout.deadline();
-            if self.gather(&mut pending, deadline)? {
-                return Ok(pending.answer);
-            }
+            self.gather(&mut pending, deadline)?;
         }
+        Ok(pending.answer)
     }
 
     /// Take what comes of an answer within `time`; whether that was its end.
@@ -155,16 +167,31 @@ impl<P: Port> Session<P> {
     pub fn wait(&mut self, pending: &mut Pending, time: Duration) -> Result<bool, SessionError> {
         let until = Instant::now() + time;
         loop {
-            match self.gather(pending, until) {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(SessionError::Stopped(StopReason::TimedOut { .. }))
-                    if until < pending.timeout.deadline() =>
-                {
-                    return Ok(false);
-                }
-                Err(error) => return Err(error),
+            match self.gather_until(pending, until)? {
+                Gathered::End => return Ok(true),
+                Gathered::Part => {}
+                Gathered::Nothing => return Ok(false),
             }
+        }
+    }
+
+    /// The same for the next part of an answer alone: this returns as soon as it has come.
+    ///
+    /// # Errors
+    /// As [`Session::request`].
+    pub fn wait_for_part(&mut self, pending: &mut Pending, time: Duration) -> Result<bool, SessionError> {
+        Ok(self.gather_until(pending, Instant::now() + time)? == Gathered::End)
+    }
+
+    /// Take the next frame of the answer when it comes until `until`, unless the request's own deadline comes before.
+    fn gather_until(&mut self, pending: &mut Pending, until: Instant) -> Result<Gathered, SessionError> {
+        match self.gather(pending, until) {
+            Ok(true) => Ok(Gathered::End),
+            Ok(false) => Ok(Gathered::Part),
+            Err(SessionError::Stopped(StopReason::TimedOut { .. })) if until < pending.timeout.deadline() => {
+                Ok(Gathered::Nothing)
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -201,15 +228,6 @@ impl<P: Port> Session<P> {
         pending.killed = true;
         pending.timeout = Timeout::new(&self.machine, GRACE);
         Ok(())
-    }
-
-    /// End the standard input of a [`Work::RunOpen`]. When the script has ended already, nothing
-    /// happens.
-    ///
-    /// # Errors
-    /// When the port is closed.
-    pub fn close_input(&mut self, pending: &Pending) -> Result<(), SessionError> {
-        Ok(self.machine.send(&Frame { kind: FrameKind::Close, nonce: pending.nonce, payload: Vec::new() })?)
     }
 
     /// Wait until every interrupt handler that had begun on any of the guest's CPUs has ended; the
@@ -282,9 +300,19 @@ impl Session<Machine> {
     /// # Errors
     /// See [`SaveError`].
     pub fn save(self, directory: &Utf8Path) -> Result<(), SaveError> {
-        // The agent's greeting counts as the request 0.
-        let last = self.requests.last().copied().unwrap_or(0);
+        let last = self.last_request();
         self.machine.save(last, directory)
+    }
+
+    /// Wait until the console shows all that the kernel printed before the last request ended. `false` when it does not
+    /// within `timeout`.
+    pub fn wait_for_messages(&self, timeout: Duration) -> bool {
+        self.machine.console_shows(self.last_request(), timeout)
+    }
+
+    /// The nonce of the last request. The agent's greeting counts as the request 0.
+    fn last_request(&self) -> u64 {
+        self.requests.last().copied().unwrap_or(0)
     }
 
     /// Access to the guest from the outside, when it shares its memory; once.

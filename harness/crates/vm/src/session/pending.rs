@@ -18,7 +18,9 @@ pub struct Pending {
     pub(super) killed: bool,
     output_limit: usize,
     /// Its last frame has come.
-    ended: bool,
+    pub(super) ended: bool,
+    /// Input was sent that the guest has not taken.
+    pub(super) input_is_under_way: bool,
     pub(super) answer: Answer,
     /// How many bytes of standard output and standard error were taken out of the answer already.
     taken: (usize, usize),
@@ -35,7 +37,17 @@ impl Pending {
             kernel: KernelState::default(),
         };
         let output_limit = output_limit as usize;
-        Pending { nonce, awaited, timeout, killed: false, output_limit, ended: false, answer, taken: (0, 0) }
+        Pending {
+            nonce,
+            awaited,
+            timeout,
+            killed: false,
+            output_limit,
+            ended: false,
+            input_is_under_way: false,
+            answer,
+            taken: (0, 0),
+        }
     }
 
     /// What the guest has answered so far.
@@ -50,6 +62,11 @@ impl Pending {
         self.taken.0 += answer.stdout.len();
         self.taken.1 += answer.stderr.len();
         (std::mem::take(&mut answer.stdout), std::mem::take(&mut answer.stderr))
+    }
+
+    /// Whether the next part of its input may be sent.
+    pub fn takes_input(&self) -> bool {
+        !self.ended && !self.input_is_under_way
     }
 
     /// How many bytes have come of each.
@@ -75,6 +92,7 @@ impl Pending {
                 self.ended = true;
                 return Ok(true);
             }
+            FrameKind::Taken if self.input_is_under_way => self.input_is_under_way = false,
             other => return Err(ProtocolError::InsideAnswer(other)),
         }
         let (stdout, stderr) = self.received();

@@ -9,8 +9,16 @@ use std::time::Duration;
 pub enum Work {
     /// Run a script with `sh -e -o pipefail`.
     Run(String),
-    /// The same, with a standard input that stays open until [`Session::close_input`](super::Session::close_input).
+    /// The same, with a standard input that comes from [`Session::send_input`](super::Session::send_input), until
+    /// [`Session::close_input`](super::Session::close_input).
     RunOpen(String),
+    /// The same on a terminal of its own, whose output is the request's standard output. Input is typed there.
+    Terminal {
+        /// The script.
+        script: String,
+        /// The terminal's size to begin with.
+        size: TerminalSize,
+    },
     /// Read a file to its end.
     Read(String),
     /// Make a file hold these bytes. See [`Session::write_file`](super::Session::write_file).
@@ -27,6 +35,25 @@ pub enum Work {
         /// What is added.
         content: Vec<u8>,
     },
+}
+
+/// The size of a terminal in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl TerminalSize {
+    /// As guests/agent/protocol.h has it.
+    pub(super) fn bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..2].copy_from_slice(&self.rows.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.columns.to_le_bytes());
+        bytes
+    }
 }
 
 /// A request.
@@ -47,7 +74,8 @@ impl Request {
     pub(super) fn payload(&self) -> Vec<u8> {
         let (body, content) = match &self.work {
             Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => (text, None),
-            Work::Write { path, content } | Work::Append { path, content } => (path, Some(content)),
+            Work::Terminal { script, size } => (script, Some(&size.bytes()[..])),
+            Work::Write { path, content } | Work::Append { path, content } => (path, Some(&content[..])),
         };
         let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::new();
@@ -65,7 +93,9 @@ impl Request {
     /// What is waited for, for messages.
     pub(super) fn awaited(&self) -> String {
         match &self.work {
-            Work::Run(script) | Work::RunOpen(script) => format!("the end of `{}`", first_line(script)),
+            Work::Run(script) | Work::RunOpen(script) | Work::Terminal { script, .. } => {
+                format!("the end of `{}`", first_line(script))
+            }
             Work::Read(path) => format!("the content of {path}"),
             Work::Write { path, .. } | Work::Append { path, .. } => format!("the end of writing {path}"),
         }
@@ -153,6 +183,10 @@ mod tests {
         let write = Request { work, ..request.clone() };
         assert!(write.payload().ends_with(b"/df\0a\0b"));
         assert_eq!(write.awaited(), "the end of writing f");
+        let work = Work::Terminal { script: "s".to_owned(), size: TerminalSize { rows: 0x102, columns: 80 } };
+        let terminal = Request { work, ..request.clone() };
+        assert!(terminal.payload().ends_with(b"/ds\0\x02\x01\0\0\x50\0\0\0"));
+        assert_eq!(terminal.awaited(), "the end of `s`");
         let script = Request { work: Work::Run("\n  \n a\nb".to_owned()), ..request };
         assert_eq!(script.awaited(), "the end of ` a`");
     }

@@ -10,6 +10,7 @@ use super::known::KnownMessages;
 use super::line::{Line, split};
 use super::phrase::{self, Found};
 use super::{Splat, SplatKind};
+use crate::END_OF_REQUEST;
 
 /// A line longer than this is judged in parts: a console without line ends must not fill memory.
 const LINE_MAX: usize = 1 << 16;
@@ -26,9 +27,8 @@ static LOST: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\*\* (\d{1,18}) printk messages dropped \*\*$|^printk: dropped (\d{1,18}) messages$")
         .expect("the pattern is valid")
 });
-/// What guests/agent/agent.c writes to the kernel's log.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^goldtrace: end of request ([0-9a-f]{16})$").expect("the pattern is valid")
+    Regex::new(&format!("^{END_OF_REQUEST}([0-9a-f]{{16}})$")).expect("the pattern is valid")
 });
 
 /// Finds splats in a console that arrives in pieces of any size.

@@ -1,6 +1,7 @@
 //! The agent's C code as a process of the host, under the address and undefined behaviour sanitizers, with a socket as
 //! its port: both ends of the protocol at once, and an agent that is sent what no host should send.
 
+mod input;
 mod on_host;
 
 use std::io::Read;

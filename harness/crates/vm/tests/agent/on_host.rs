@@ -14,6 +14,10 @@ use vm::{Answer, Frame, FrameKind, Port, Request, Session, Work};
 /// How long the agent may take for anything on a busy host.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The agent's sources, without those of PID 1.
+const SOURCES: [&str; 8] =
+    ["agent.c", "child.c", "file.c", "frame.c", "input.c", "pump.c", "request.c", "terminal.c"];
+
 /// The agent's program, compiled once. Without a C compiler the tests fail: nothing else tests the agent.
 pub fn program() -> &'static Utf8Path {
     static PROGRAM: OnceLock<Utf8PathBuf> = OnceLock::new();
@@ -33,14 +37,9 @@ pub fn program() -> &'static Utf8Path {
                 "-O1",
             ])
             .args(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"])
-            .args([
-                &agent,
-                &agent.join("agent.c"),
-                &agent.join("file.c"),
-                &agent.join("frame.c"),
-                &agent.join("pump.c"),
-                &here.join("tests/agent/agent_on_host.c"),
-            ])
+            .arg(&agent)
+            .args(SOURCES.map(|name| agent.join(name)))
+            .arg(here.join("tests/agent/agent_on_host.c"))
             .args([Utf8Path::new("-o"), &program])
             .output()
             .expect("cc, which the guests' agent is tested with: install the package gcc");
