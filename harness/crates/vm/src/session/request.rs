@@ -1,5 +1,6 @@
 //! What the agent is asked for, and what it answers.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -74,8 +75,10 @@ impl Request {
     pub(super) fn payload(&self) -> Vec<u8> {
         let (body, content) = match &self.work {
             Work::Run(text) | Work::RunOpen(text) | Work::Read(text) => (text, None),
-            Work::Terminal { script, size } => (script, Some(&size.bytes()[..])),
-            Work::Write { path, content } | Work::Append { path, content } => (path, Some(&content[..])),
+            Work::Terminal { script, size } => (script, Some(Cow::Owned(size.bytes().to_vec()))),
+            Work::Write { path, content } | Work::Append { path, content } => {
+                (path, Some(Cow::Borrowed(&content[..])))
+            }
         };
         let length = u32::try_from(self.cwd.len()).unwrap_or(u32::MAX);
         let mut bytes = Vec::new();
@@ -85,7 +88,7 @@ impl Request {
         bytes.extend(body.as_bytes());
         if let Some(content) = content {
             bytes.push(0);
-            bytes.extend(content);
+            bytes.extend(&*content);
         }
         bytes
     }
