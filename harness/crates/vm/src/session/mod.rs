@@ -203,7 +203,7 @@ impl<P: Port> Session<P> {
             Ok(frame) => Ok(pending.add(frame)?),
             Err(stop) if until < deadline => Err(stop.into()),
             Err(StopReason::TimedOut { .. }) if pending.timeout.extend(&self.machine) => Ok(false),
-            Err(StopReason::TimedOut { .. }) if !pending.killed => {
+            Err(StopReason::TimedOut { .. }) if !pending.killed && !self.machine.is_suspended() => {
                 self.kill(pending)?;
                 Ok(false)
             }

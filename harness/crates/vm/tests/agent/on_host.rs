@@ -25,6 +25,8 @@ pub fn program() -> &'static Utf8Path {
         let here = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
         let agent = here.join("../../../guests/agent");
         let program = Utf8Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent-on-host");
+        // Another process of these tests may be running the program.
+        let made = program.with_extension(std::process::id().to_string());
         let done = Command::new("cc")
             .args([
                 "-std=c17",
@@ -40,10 +42,11 @@ pub fn program() -> &'static Utf8Path {
             .arg(&agent)
             .args(SOURCES.map(|name| agent.join(name)))
             .arg(here.join("tests/agent/agent_on_host.c"))
-            .args([Utf8Path::new("-o"), &program])
+            .args([Utf8Path::new("-o"), &made])
             .output()
             .expect("cc, which the guests' agent is tested with: install the package gcc");
         assert!(done.status.success(), "cc failed:\n{}", String::from_utf8_lossy(&done.stderr));
+        std::fs::rename(&made, &program).expect("renamed");
         program
     })
 }

@@ -1,10 +1,8 @@
 //! `--config`: a user's addition to the kernels' configuration. Nothing here builds a kernel or boots one of a test's own.
 
-mod support;
-
 use std::process::Output;
 
-use support::{TestProject, goldtrace};
+use crate::support::{TestProject, goldtrace};
 
 const CASE: &str = "title: T\nguests: [x86_64]\nsteps:\n  - run: uname -m\n    capture: out\n";
 

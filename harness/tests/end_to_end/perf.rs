@@ -1,9 +1,7 @@
 //! perf in real guests, and when it is made.
 
-mod support;
-
+use crate::support::{TestProject, prepared, shown};
 use guest::Guest;
-use support::{TestProject, prepared, shown};
 use trial::{Outcome, TrialPlan, Unprepared};
 use vm::qemu::Accel;
 
@@ -54,7 +52,7 @@ fn a_trial_is_skipped_where_perf_has_no_libtraceevent() {
 fn no_perf_is_made_for_trials_that_need_none_or_are_skipped_anyway() {
     let plain = case(&CASE.replace("requires: [perf]\n", ""));
     let skipped = case(&CASE.replace("[perf]", "[perf, CONFIG_NO_SUCH_THING]"));
-    let guests: Vec<&Guest> = support::guests().iter().collect();
+    let guests: Vec<&Guest> = crate::support::guests().iter().collect();
     for (project, is_skipped) in [(&plain, false), (&skipped, true)] {
         let cases = project.cases();
         let trials = TrialPlan::make(&cases, &guests, &[]).expect("a plan").trials;

@@ -1,11 +1,9 @@
 //! What the command prints of a hostile guest, and where its output cannot be printed.
 
-mod support;
-
 use std::fs::File;
 use std::process::Stdio;
 
-use support::{TestProject, goldtrace, output, prepared};
+use crate::support::{TestProject, goldtrace, output, prepared};
 
 /// The clipboard (OSC 52), a reset, C1 control characters and an override of the direction, as printf has them.
 const HOSTILE: &str = r"A\033]52;c;aGk=\007B\033cC\302\23331mD\342\200\256E";

@@ -1,7 +1,5 @@
 //! A project of a test's own, with the real guests and images and other cases.
 
-#![allow(dead_code, reason = "each test program uses a part")]
-
 pub mod waiting;
 
 use std::fs;

@@ -1,11 +1,9 @@
 //! `--patch` on real builds: each patch changes what is built from the files that it touches and nothing else, and
 //! one that cannot be used ends the run before a guest boots.
 
-mod support;
-
 use std::process::{Command, Output};
 
-use support::TestProject;
+use crate::support::TestProject;
 
 const CASE: &str = "\
 title: T

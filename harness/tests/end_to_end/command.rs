@@ -1,12 +1,10 @@
 //! The command `goldtrace` as a user meets it: messages, exit statuses, and what it leaves on the machine.
 
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 
-use support::waiting::Waiting;
-use support::{TestProject, goldtrace, output, prepared};
+use crate::support::waiting::Waiting;
+use crate::support::{TestProject, goldtrace, output, prepared};
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 
@@ -64,7 +62,7 @@ fn pass_failure_and_error_have_statuses_of_their_own() {
 #[test]
 fn recording_is_drawn() {
     let project = TestProject::without_cases();
-    project.write("a.perf_script", include_bytes!("../crates/formats/src/testdata/dispatch.perf_script"));
+    project.write("a.perf_script", include_bytes!("../../crates/formats/src/testdata/dispatch.perf_script"));
     let plot = ["dtl-plot", "a.perf_script", "-o", "a.svg"];
     for _ in ["new", "written over"] {
         let (status, text) = output(&project, &plot);
@@ -82,8 +80,8 @@ fn recording_is_drawn() {
 #[test]
 fn text_without_samples_is_not_drawn() {
     let project = TestProject::without_cases();
-    let dump = include_str!("../crates/formats/src/testdata/dispatch.perf_dump");
-    let script = include_str!("../crates/formats/src/testdata/dispatch.perf_script");
+    let dump = include_str!("../../crates/formats/src/testdata/dispatch.perf_dump");
+    let script = include_str!("../../crates/formats/src/testdata/dispatch.perf_script");
     project.write("other", b"a\nb\n");
     project.write("dump", dump.as_bytes());
     project.write("bad_dump", dump.replace("time:16,", "time:x,").as_bytes());

@@ -3,13 +3,11 @@
 //! Each command gets a mount namespace of its own, in which one directory is a small disk. Only root can make one, so for
 //! other users these tests check nothing, and say so.
 
-mod support;
-
 use std::process::{Command, Output};
 
+use crate::support::{TestProject, goldtrace, prepared};
 use camino::Utf8Path;
 use image::Store;
-use support::{TestProject, goldtrace, prepared};
 
 /// Run goldtrace where `directory` has room for so many KiB: its exit status, and what it printed. `None` without the rights to do so.
 fn run_with_disk(

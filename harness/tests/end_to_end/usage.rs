@@ -1,11 +1,9 @@
 //! What `goldtrace` prints and how it exits where no guest is booted: help, errors in the command line and in files, and the
 //! commands that only look.
 
-mod support;
-
 use std::process::Output;
 
-use support::{TestProject, goldtrace, output};
+use crate::support::{TestProject, goldtrace, output};
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
 

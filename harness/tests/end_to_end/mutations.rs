@@ -2,16 +2,14 @@
 //! the next and edited, one change at a time, and every change that is not noticed is shown. A change is
 //! noticed when a comparison fails, or when another part of a known bug is seen.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 
+use crate::support::prepared;
 use formats::Format;
 use golden::{Bindings, Comparison, Edit, Facts, Golden, Hole, Passage, PassageKind, Pattern, Seen, compare};
 use guest::Project;
 use guest::{self, Guest, GuestName};
-use support::prepared;
 use trial::case::{self, Capture, Case, MissingGolden};
 use trial::{RunDir, TrialPlan, TrialRecord, Verdict, default_jobs, run_all, run_trial};
 
@@ -153,7 +151,7 @@ fn run_of(project: &Project, plan: &TrialPlan<'_>) -> RunDir {
 
 #[test]
 fn every_change_of_a_line_is_noticed() {
-    let project = Project::at(support::real_root()).expect("a project");
+    let project = Project::at(crate::support::real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");

@@ -2,13 +2,11 @@
 //!
 //! `GOLDTRACE_MOMENTS=50` tries that many moments at which goldtrace is killed, in place of a few.
 
-mod support;
-
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::waiting::{Waiting, send};
-use support::{TestProject, goldtrace, prepared, shown};
+use crate::support::waiting::{Waiting, send};
+use crate::support::{TestProject, goldtrace, prepared, shown};
 use trial::Outcome;
 
 const CASE: &str = "title: T\nsteps:\n  - run: echo right\n    capture: out\n";
@@ -26,11 +24,13 @@ fn killed_qemu_is_an_error() {
 fn suspended_qemu_is_an_error_and_is_ended() {
     let waiting = Waiting::start_for("2s", &[], |_| ());
     waiting.signal_qemu("-STOP");
-    let qemu = waiting.qemu;
+    let (qemu, begin) = (waiting.qemu, Instant::now());
     let (status, text) = waiting.finish();
+    // Nothing that it is asked for would happen.
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     assert_eq!(status, Some(3), "{text}");
     assert!(text.contains("QEMU was suspended (SIGSTOP) while waiting for the end of `echo WAITS"), "{text}");
-    assert_eq!(support::waiting::name(qemu), "");
+    assert_eq!(crate::support::waiting::name(qemu), "");
 }
 
 /// A step that would pass if nobody noticed what it does to the agent, and what is printed of the trial.

@@ -1,11 +1,9 @@
 //! `goldtrace exec` on real guests: what a command prints and how it ends, byte for byte, and files in and out.
 
-mod support;
-
 use std::fs;
 use std::process::{Output, Stdio};
 
-use support::{TestProject, goldtrace, prepared};
+use crate::support::{TestProject, goldtrace, prepared};
 
 fn exec(arguments: &[&str]) -> (i32, Vec<u8>, String) {
     exec_in(&TestProject::without_cases(), arguments)

@@ -1,7 +1,5 @@
 //! `goldtrace shell` on real guests: commands from a pipe, and a person at a terminal.
 
-mod support;
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use support::{TestProject, goldtrace, prepared, shell_in_pipes};
+use crate::support::{TestProject, goldtrace, prepared, shell_in_pipes};
 
 /// How long the shell may take to answer on a busy host.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -110,8 +108,10 @@ fn person_has_a_terminal_of_the_same_size_and_kind() {
         person.types("while [ \"$(stty size)\" != '50 132' ]; do sleep 0.1; done; echo re''sized\r");
         person.sees("resized\r\n");
         // The key goes to the guest, and ends what runs there.
-        person.types("echo be''gun; sleep 1000\r");
+        person.types("echo be''gun; cat\r");
         person.sees("begun\r\n");
+        person.types("again\r");
+        person.sees("again\r\nagain\r\n");
         person.types("\x03");
         person.sees("tracing# ");
         person.types("echo '<4>made up' > /dev/kmsg\r");

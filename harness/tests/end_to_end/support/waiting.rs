@@ -10,7 +10,7 @@ use super::{TestProject, goldtrace, prepared};
 pub struct Waiting {
     pub child: std::process::Child,
     pub qemu: i32,
-    pub project: TestProject,
+    _project: TestProject,
 }
 
 impl Waiting {
@@ -40,7 +40,7 @@ impl Waiting {
             std::thread::sleep(Duration::from_millis(20));
         }
         let qemu = descendants(child.id()).into_iter().find(|pid| name(*pid).starts_with("qemu-system"));
-        Waiting { child, qemu: qemu.expect("QEMU runs"), project }
+        Waiting { child, qemu: qemu.expect("QEMU runs"), _project: project }
     }
 
     pub fn signal(&self, signal: &str) {

@@ -1,11 +1,9 @@
 //! Recordings of real guests, decoded a second time in a guest of another architecture.
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::{TestProject, shown};
 use guest::Quirk;
-use support::{TestProject, shown};
 use trial::{Outcome, PreparedGuest};
 
 /// A case that records switches of tasks and decodes them twice.

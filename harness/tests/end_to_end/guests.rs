@@ -1,12 +1,10 @@
 //! The tester tested on real guests: what goldtrace reports when a guest, a step or QEMU misbehaves.
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{TestProject, shown};
 use guest::{KnownMessage, Quirk};
-use support::{TestProject, shown};
 use trial::{Outcome, TrialResult};
 
 const GUESTS: [&str; 2] = ["x86_64", "ppc64le"];

@@ -1,7 +1,5 @@
 //! The project's own goldens are looked at by the linter.
 
-mod support;
-
 use goldtrace::report::{Colour, render_diagnostics};
 use guest::Project;
 use guest::{self, GuestName};
@@ -29,7 +27,7 @@ const WIDE: [(&str, &str); 6] = [
 
 #[test]
 fn project_goldens_have_no_problems() {
-    let project = Project::at(support::real_root()).expect("a project");
+    let project = Project::at(crate::support::real_root()).expect("a project");
     let guests = guest::load_all(&project).expect("valid guests");
     let names: Vec<GuestName> = guests.iter().map(|guest| guest.name.clone()).collect();
     let cases = case::load_all(&project, &names, MissingGolden::IsAnError).expect("valid cases");

@@ -1,14 +1,12 @@
 //! What QEMU may do on the host, looked at while a guest runs.
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use support::waiting::{Waiting, descendants, name};
-use support::{TestProject, prepared, shell_in_pipes, shown};
+use crate::support::waiting::{Waiting, descendants, name};
+use crate::support::{TestProject, prepared, shell_in_pipes, shown};
 use trial::Outcome;
 
 /// A field of /proc/PID/status.

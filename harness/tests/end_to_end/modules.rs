@@ -1,16 +1,14 @@
 //! Kernel modules of a user's own, on real guests: built, refused when they do not fit, and distinguished
 //! from what they were.
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
+use crate::support::{TestProject, prepared};
 use guest::ModuleSource;
 use image::{BuiltModule, RootfsSpec};
 use kmod::{Module, missing_definitions};
-use support::{TestProject, prepared};
 
 const KBUILD: &str = "obj-m += hello.o\nCFLAGS_hello.o := -I$(src)\n";
 const SOURCE: &str = r#"#include <linux/module.h>
@@ -93,7 +91,7 @@ fn assert_ends(project: &TestProject, arguments: &[&str], status: i32, parts: &[
 
 /// The kernel's sample module, built for a guest.
 fn sample(guest: &str) -> BuiltModule {
-    let guest = support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
+    let guest = crate::support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
     let ready = prepared().guest(guest, &RootfsSpec::default()).expect("prepared");
     ready.rootfs.modules.into_iter().find(|module| module.name == "trace_events_sample").expect("built")
 }
@@ -122,7 +120,7 @@ fn module_of_a_case_is_built_for_each_guest_and_its_change_is_noticed() {
 
 /// The module `hello` of a project, built for a guest.
 fn hello(project: &TestProject, guest: &str) -> BuiltModule {
-    let guest = support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
+    let guest = crate::support::guests().iter().find(|known| known.name.as_str() == guest).expect("a guest");
     let directory = project.root.join("cases/hello/module").canonicalize_utf8().expect("there");
     let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::Folder(directory)] };
     let ready = prepared().guest(guest, &spec).expect("prepared");
@@ -177,7 +175,8 @@ fn module_in_a_file_is_read_once_and_a_source_beside_it_is_not_its_own() {
     project.write("x/hello.ko", &fs::read(&built.file).expect("readable"));
     project.write("x/hello.i", b"int another;\n");
     let spec = RootfsSpec { perf: false, modules: vec![ModuleSource::File(project.root.join("x/hello.ko"))] };
-    let guest = support::guests().iter().find(|known| known.name.as_str() == "x86_64").expect("a guest");
+    let guest =
+        crate::support::guests().iter().find(|known| known.name.as_str() == "x86_64").expect("a guest");
     let ready = prepared().guest(guest, &spec).expect("prepared");
     let module = ready.rootfs.modules.iter().find(|module| module.name == "hello").expect("taken");
     // The user builds it again.
@@ -202,7 +201,7 @@ fn a_case_that_looks_at_files_alone_boots_nothing() {
     let finished = project.run_changed("x86_64", |ready| {
         ready.guest.qemu.binary = "there-is-no-such-qemu".to_owned();
     });
-    let shown = support::shown(&finished);
+    let shown = crate::support::shown(&finished);
     assert!(shown.contains("+event sample-trace:foo_bar"), "{shown}");
 }
 
