@@ -30,7 +30,7 @@ pub(super) struct Run {
     guests: Guests,
     #[command(flatten)]
     images: Images,
-    /// Run this many guests at once [default: half as many again as there are CPUs, where memory allows]
+    /// Run this many guests at once [default: three for each CPU, where memory allows]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run each trial this many times; different outcomes of one trial are a failure (FLAKY)

@@ -18,6 +18,8 @@ use crate::plan::Trial;
 
 /// What a QEMU takes besides its guest's memory, in MiB: translated code, most of all.
 const QEMU_MIB: u64 = 128;
+/// How many trials run at once for each CPU (harness/README.md has what other numbers cost).
+const JOBS_PER_CPU: usize = 3;
 
 /// A trial that is over.
 #[derive(Debug, Clone)]
@@ -95,8 +97,8 @@ pub fn run_one(trial: &Trial<'_>, run: impl FnOnce() -> Outcome) -> TrialResult 
     TrialResult { name: trial.to_string(), repetition: trial.repetition, outcome, elapsed: start.elapsed() }
 }
 
-/// How many trials run at once by default: half as many again as there are CPUs, as some wait for
-/// time to pass in their guests, but no more than the host has memory for, and always one.
+/// How many trials run at once by default: three for each CPU, as many wait for time to pass in their guests, but no
+/// more than the host has memory for, and always one.
 pub fn default_jobs(guests: &[Guest]) -> usize {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_mib(&text));
@@ -107,7 +109,7 @@ fn jobs(cpus: usize, memory_mib: Option<u64>, guests: &[Guest]) -> usize {
     // A trial that decodes has a second guest.
     let most = guests.iter().map(|guest| guest.memory_mib + QEMU_MIB).max().unwrap_or(0).max(1) * 2;
     let room = memory_mib.map_or(usize::MAX, |mib| usize::try_from(mib / most).unwrap_or(usize::MAX));
-    (cpus + cpus.div_ceil(2)).min(room).max(1)
+    (cpus * JOBS_PER_CPU).min(room).max(1)
 }
 
 /// The memory that can be had without swapping, in MiB, as /proc/meminfo has it: `MemAvailable`, in kB that are KiB
@@ -178,12 +180,13 @@ mod tests {
         let guests = [real_guest("x86_64"), real_guest("ppc64le")];
         let each = 2 * (256 + QEMU_MIB);
         for (cpus, memory, expected) in [
-            (2, None, 3),
-            (2, Some(100_000), 3),
+            (2, None, 6),
+            (2, Some(100_000), 6),
             (2, Some(3 * each), 3),
             (2, Some(3 * each - 1), 2),
             (1, Some(0), 1),
-            (64, Some(100_000), 96),
+            (64, Some(100_000), 130),
+            (64, None, 192),
         ] {
             assert_eq!(jobs(cpus, memory, &guests), expected, "{cpus} {memory:?}");
         }
