@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -163,6 +163,34 @@ fn state_that_qemu_refuses_does_not_count_as_the_kernels() {
     });
     let (text, restored) = cache.passes();
     assert!(!restored && text.contains("the snapshot of guest x86_64 cannot be used"), "{text}");
+}
+
+#[test]
+fn qemu_that_does_not_restore_what_it_saves_boots_and_is_tried_once() {
+    let cache = Cache::new();
+    let programs = tempfile::tempdir().expect("a directory");
+    let qemu = programs.path().join("qemu-system-x86_64");
+    let real = which::which("qemu-system-x86_64").expect("installed");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *incoming*) echo cannot restore >&2; exit 1;; esac\nexec {} \"$@\"\n",
+        real.display()
+    );
+    fs::write(&qemu, script).expect("written");
+    // Nobody, as which QEMU runs, has to find it.
+    for path in [programs.path(), &qemu] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let project = TestProject::new(CASE, &[("out", "right\n")]);
+    for made in [true, false] {
+        let path = format!("{}:{}", programs.path().display(), std::env::var("PATH").expect("a path"));
+        let mut command = goldtrace(&project, &["run"]);
+        let output = command.env("GOLDTRACE_CACHE", &cache.root).env("PATH", path).output().expect("runs");
+        let text =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        let why = "warning: each trial of guest x86_64 boots: qemu-system-x86_64 saves it and does not restore it: ";
+        assert!(text.contains("PASS  t@x86_64") && text.contains(why), "{text}");
+        assert_eq!(text.contains("snapshot x86_64: begun"), made, "{text}");
+    }
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::context::BuildContext;
 use crate::error::ImageError;
 use crate::store::{Product, Recipe};
 
-/// The layout of a snapshot's files, and what is done in the guest before it is saved.
-const LAYOUT: &str = "1";
+/// The layout of a snapshot's files, what is done in the guest before it is saved, and how that is tried.
+const LAYOUT: &str = "2";
 
 /// Everything that decides what a snapshot is.
 #[derive(Debug, Clone)]
