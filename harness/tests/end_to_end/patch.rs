@@ -1,9 +1,14 @@
 //! `--patch` on real builds: each patch changes what is built from the files that it touches and nothing else, and
 //! one that cannot be used ends the run before a guest boots.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::process::{Command, Output};
 
-use crate::support::TestProject;
+use camino::{Utf8Path, Utf8PathBuf};
+use image::Store;
+
+use crate::support::{TestProject, goldtrace, prepared};
 
 const CASE: &str = "\
 title: T
@@ -150,4 +155,98 @@ steps:
     let project = TestProject::new(case, &[("out", "perf version {{re:[6-9][.][0-9]+[.][0-9]+}}\n")]);
     let text = assert_run(&project, Some(PERF), 1, &["patched perf "]);
     assert!(!text.contains("modules trace_events-x86_64: begun"), "modules were built:\n{text}");
+}
+
+/// A change to what a kernel prints when it restarts.
+const KERNEL: &str = "\
+--- a/kernel/reboot.c
++++ b/kernel/reboot.c
+@@ -288,7 +288,7 @@
+ \tmigrate_to_reboot_cpu();
+ \tsyscore_shutdown();
+ \tif (!cmd)
+-\t\tpr_emerg(\"Restarting system\\n\");
++\t\tpr_emerg(\"Starting the system again\\n\");
+ \telse
+ \t\tpr_emerg(\"Restarting system with command '%s'\\n\", cmd);
+ \tkmsg_dump(KMSG_DUMP_SHUTDOWN);
+";
+/// A change to a header that many files include.
+const HEADER: &str = "\
+--- a/include/linux/reboot.h
++++ b/include/linux/reboot.h
+@@ -9,7 +9,7 @@
+ struct device;
+ struct sys_off_handler;
+\u{20}
+-#define SYS_DOWN\t0x0001\t/* Notify of system down */
++#define SYS_DOWN\t0x0011\t/* Notify of system down */
+ #define SYS_RESTART\tSYS_DOWN
+ #define SYS_HALT\t0x0002\t/* Notify of system halt */
+ #define SYS_POWER_OFF\t0x0003\t/* Notify of system power off */
+";
+
+/// The files of the kernel that is built with a patch in a cache, and in which directory they are.
+fn kernel_of(cache: &Utf8Path, patch: &str) -> Utf8PathBuf {
+    let project = project();
+    project.write("a.patch", patch.as_bytes());
+    let kernels = || -> BTreeSet<Utf8PathBuf> {
+        let products = cache.join("products").read_dir_utf8().expect("there");
+        let paths = products.map(|entry| entry.expect("an entry").into_path());
+        paths.filter(|path| path.file_name().is_some_and(|name| name.starts_with("kernel-x86_64-"))).collect()
+    };
+    let before = kernels();
+    let mut command = goldtrace(&project, &["build", "--guest", "x86_64", "--patch", "a.patch"]);
+    let output = command.env("GOLDTRACE_CACHE", cache).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let made: Vec<Utf8PathBuf> = kernels().difference(&before).cloned().collect();
+    let [made] = made.try_into().expect("one kernel");
+    made
+}
+
+#[test]
+#[ignore = "builds four kernels: cargo test --test end_to_end kept_tree -- --ignored"]
+fn kept_tree_makes_the_kernel_that_a_new_one_makes() {
+    prepared();
+    let default = Store::open_default().expect("a cache").root().to_owned();
+    // On its file system, so that a link to a file will do for a copy.
+    let caches = tempfile::tempdir_in(default.parent().expect("a directory")).expect("a directory");
+    let caches = Utf8Path::from_path(caches.path()).expect("UTF-8");
+    let cache = |name: &str| {
+        let cache = caches.join(name);
+        fs::create_dir_all(cache.join("products")).expect("made");
+        let script = "cp -al \"$0/apt\" \"$0/sources\" \"$1\" && cp -al \"$0\"/products/package-* \"$1/products\" && \
+                      cp -a \"$0/ccache\" \"$1\"";
+        let copied = Command::new("sh").args(["-c", script, default.as_str(), cache.as_str()]).status();
+        assert!(copied.expect("runs").success());
+        cache
+    };
+    let (new, kept) = (cache("new"), cache("kept"));
+    let clean = kernel_of(&new, KERNEL);
+    let added = HEADER.replace("0x0011", "0x0021");
+    for patch in [HEADER, &format!("{KERNEL}{added}")] {
+        kernel_of(&kept, patch);
+    }
+    let again = kernel_of(&kept, KERNEL);
+    assert_eq!(clean.file_name(), again.file_name(), "the same inputs");
+    for file in ["kernel", "System.map", "config", "release"] {
+        let same =
+            fs::read(clean.join(file)).expect("readable") == fs::read(again.join(file)).expect("readable");
+        assert!(same, "{file} differs: {clean} and {again}");
+    }
+    // What modules are built against, but for the times of its files, and for objtool, whose build writes the path of its
+    // tree into it.
+    let unpack = |kernel: &Utf8Path, to: &str| {
+        let to = caches.join(to);
+        fs::create_dir(&to).expect("made");
+        let mut tar = Command::new("tar");
+        tar.args(["-xzf", kernel.join("kbuild.tar.gz").as_str(), "-C"]).arg(&to);
+        assert!(tar.status().expect("runs").success());
+        to
+    };
+    let diff = Command::new("diff").arg("-rq").args([unpack(&clean, "a"), unpack(&again, "b")]).output();
+    let diff = String::from_utf8(diff.expect("runs").stdout).expect("text");
+    let differences: Vec<&str> =
+        diff.lines().filter(|line| !line.ends_with("/tools/objtool/objtool differ")).collect();
+    assert_eq!(differences, [""; 0], "of what modules are built against");
 }

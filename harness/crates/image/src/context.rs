@@ -4,9 +4,10 @@
 //! Which of the user's patches matter to a product, and how they count in its key, is decided here and nowhere
 //! else.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 
 use crate::config::ConfigFragment;
 use crate::debian::{Package, Sources};
@@ -134,6 +135,16 @@ impl PatchSet {
     /// How they count in the product's key: the digest of each, one a line.
     pub(crate) fn key(&self) -> String {
         self.patches.iter().map(|patch| format!("{}\n", patch.sha256())).collect()
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.patches.is_empty()
+    }
+
+    /// The files that they touch, below the source's root.
+    pub(crate) fn touched(&self) -> BTreeSet<Utf8PathBuf> {
+        self.patches.iter().flat_map(Patch::touched).collect()
     }
 
     /// Apply all to `tree`, the kernel's source out of `package`.

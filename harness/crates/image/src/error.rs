@@ -45,6 +45,14 @@ pub enum ImageError {
         /// The file.
         path: Utf8PathBuf,
     },
+    /// A patch names a file that is not below the source's root.
+    #[error("patch `{path}` names the file `{file}`, which is outside of the kernel's source")]
+    OutsideSource {
+        /// The patch.
+        path: Utf8PathBuf,
+        /// The file, without its first component.
+        file: Utf8PathBuf,
+    },
     /// A patch does not apply.
     #[error(
         "failed to apply patch `{patch}` to {source_package}:\n{}\nhelp: a patch must apply without fuzz, with `patch -p1`",
@@ -318,6 +326,7 @@ impl ImageError {
             | ImageError::ConfigNotHonoured { .. } => ErrorKind::InvalidConfig,
             ImageError::DoesNotCompile { .. } => ErrorKind::DoesNotCompile,
             ImageError::NotAPatch { .. }
+            | ImageError::OutsideSource { .. }
             | ImageError::UnusedPatch { .. }
             | ImageError::NoModules { .. }
             | ImageError::NotInSource { .. }

@@ -9,6 +9,7 @@ use xshell::cmd;
 use crate::config::Fragments;
 use crate::context::{BuildContext, PatchSet};
 use crate::error::ImageError;
+use crate::kept_tree::KeptTree;
 use crate::source::SourceArchive;
 use crate::store::{BuildDir, Product, Recipe};
 use crate::toolchain;
@@ -90,18 +91,31 @@ pub(crate) fn build(context: &BuildContext<'_>, guest: &Guest) -> Result<BuiltKe
     let (source, make) = (context.kernel_source(), KernelMake::new(guest));
     let patches = context.patches_to(|path| built_from(path, &guest.kernel.make_arch));
     let recipe = recipe(context, guest, &wanted, &patches)?;
+    let unpatched = self::recipe(context, guest, &wanted, &PatchSet::default())?.digest();
     let local_version = format!("-goldtrace-{}", &recipe.digest().as_str()[..12]);
     let product = context.product(&recipe, |build_dir| {
         toolchain::require_all(&guest.kernel.cross)?;
-        let archive = SourceArchive::open(&source, context.store, build_dir)?;
-        let tree = archive.unpack()?;
-        archive.remove()?;
-        patches.apply(build_dir, &source, &tree)?;
-        let build = KernelBuild { context, build_dir, tree, make: &make, words: make.words(&local_version) };
-        build.configure(&wanted)?;
-        build.compile()?;
-        build.keep(&guest.kernel.image)?;
-        build.keep_kbuild()
+        let unpack = || {
+            let archive = SourceArchive::open(&source, context.store, build_dir)?;
+            let tree = archive.unpack()?;
+            archive.remove().map(|()| tree)
+        };
+        let build_in = |tree| {
+            let words = make.words(&local_version);
+            let build = KernelBuild { context, build_dir, tree, make: &make, words };
+            build.configure(&wanted)?;
+            build.compile()?;
+            build.keep(&guest.kernel.image)?;
+            build.keep_kbuild()
+        };
+        if patches.is_empty() {
+            return build_in(unpack()?);
+        }
+        // The next patch is for the same kernel, most of the time.
+        let mut kept = KeptTree::open(context.store, &unpatched, build_dir, unpack)?;
+        kept.patch(build_dir, &source, &patches)?;
+        let tree = kept.linux();
+        kept.build(|| build_in(tree))
     })?;
     let path = product.dir.join("release");
     let release = fs::read_to_string(&path).map_err(|e| ImageError::file("read", path, e))?.trim().to_owned();
@@ -199,7 +213,8 @@ impl KernelBuild<'_> {
     fn make(&self, more: &[String]) -> Result<(), ImageError> {
         let (tree, words, sh) = (&self.tree, &self.words, &self.build_dir.sh);
         let command = cmd!(sh, "make -C {tree} {words...} {more...}");
-        let command = toolchain::with_cache(command, self.context.store.root(), &self.build_dir.scratch);
+        let above = tree.parent().unwrap_or(tree);
+        let command = toolchain::with_cache(command, self.context.store.root(), above);
         self.build_dir.compile(command, TIMEOUT)
     }
 
@@ -228,8 +243,10 @@ impl KernelBuild<'_> {
             .env("CC", "cc")
             .env("HOSTCC", "cc");
         self.build_dir.run(command, TIMEOUT)?;
+        // It is unpacked soon, and once for each directory of modules.
+        let gzip = "--use-compress-program=gzip -1";
         self.build_dir
-            .run(cmd!(sh, "tar --create --gzip --file {out}/{KBUILD} --directory {directory} ."), TIMEOUT)
+            .run(cmd!(sh, "tar --create {gzip} --file {out}/{KBUILD} --directory {directory} ."), TIMEOUT)
     }
 }
 

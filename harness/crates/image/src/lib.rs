@@ -12,6 +12,7 @@ mod debian;
 pub mod digest;
 mod environment;
 mod error;
+mod kept_tree;
 mod kernel;
 mod modules;
 mod perf;

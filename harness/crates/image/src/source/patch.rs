@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use camino::{Utf8Path, Utf8PathBuf};
+use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
 use vm::process::LoggedError;
 use xshell::cmd;
 
@@ -30,13 +30,17 @@ impl Patch {
     /// Read a patch.
     ///
     /// # Errors
-    /// When the file cannot be read, or no line of it names a file of a diff.
+    /// When the file cannot be read, no line of it names a file of a diff, or one is outside of the source.
     pub fn load(path: &Utf8Path) -> Result<Patch, ImageError> {
         let text = fs::read(path).map_err(|e| ImageError::file("read patch", path, e))?;
         let patch = Patch { path: path.to_owned(), text };
         // A file that is only renamed, or gets another mode, has no `+++ ` line.
         if patch.touched().is_empty() {
             return Err(ImageError::NotAPatch { path: path.to_owned() });
+        }
+        let is_below = |file: &Utf8PathBuf| file.components().all(|c| matches!(c, Utf8Component::Normal(_)));
+        if let Some(file) = patch.touched().into_iter().find(|file| !is_below(file)) {
+            return Err(ImageError::OutsideSource { path: path.to_owned(), file });
         }
         Ok(patch)
     }
@@ -157,6 +161,18 @@ rename to samples/b.c
         let mode = "diff --git a/x/a.sh b/x/a.sh\nold mode 100644\nnew mode 100755\n";
         assert_eq!(touched(mode).expect("a patch"), ["x/a.sh"]);
         assert!(matches!(touched("words\n---\n+++ \n"), Err(ImageError::NotAPatch { .. })));
+    }
+
+    #[test]
+    fn file_outside_of_the_source_is_refused() {
+        for file in ["../x.c", "kernel/../../x.c", "/etc/x.c"] {
+            let error = load(format!("--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-a\n+b\n").as_bytes());
+            let error = error.expect_err("refused");
+            assert!(
+                matches!(&error, ImageError::OutsideSource { file: named, .. } if named == file),
+                "{error}"
+            );
+        }
     }
 
     /// Apply it to a tree with these files; the files of the tree afterwards.

@@ -4,8 +4,8 @@
 //! of them. A product appears whole or not at all: it is made in a work directory and renamed when its
 //! manifest, with the SHA-256 of each file, is written. Each use hashes the files again.
 //!
-//! Layout below the root: `products/` finished, `building/` being made, `locks/`, `logs/`, `damaged/`
-//! (products whose files no longer match, kept for inspection). All of it, or any part, may be removed at any time.
+//! Layout below the root: `products/` finished, `building/` being made, `trees/` in which kernels were built, `locks/`,
+//! `logs/`, `damaged/` (products whose files no longer match, kept for inspection). All of it, or any part, may be removed at any time.
 
 mod build_dir;
 mod files;
@@ -68,6 +68,11 @@ impl Store {
     /// The cache's directory.
     pub fn root(&self) -> &Utf8Path {
         &self.root
+    }
+
+    /// Where kernels' trees are kept.
+    pub(crate) fn trees(&self) -> Utf8PathBuf {
+        self.root.join("trees")
     }
 
     /// The product of `recipe`: from the cache when it is there and undamaged, else made by `make`.

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use rustix::fs::FlockOperation;
 
 use super::Store;
@@ -19,6 +19,8 @@ use crate::error::ImageError;
 const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
 /// The same of a snapshot, which takes seconds to make, and of which each kernel has several.
 const SNAPSHOT_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
+/// The same of a tree that a kernel was built in.
+const TREE_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// How long a damaged product is kept for inspection.
 const DAMAGED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How often all is looked through.
@@ -43,6 +45,7 @@ impl Store {
             return Ok(());
         }
         self.sweep_products(now)?;
+        self.sweep_trees(usize::MAX, now)?;
         for path in entries(&self.root.join("damaged"))? {
             if is_older(&path, DAMAGED, now) {
                 remove_dir(&path)?;
@@ -57,6 +60,29 @@ impl Store {
             if let Some(_held) = self.try_lock(path.file_name().unwrap_or_default())? {
                 remove_file(&path)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Remove the kept trees that nobody has used for a while, and those that were not used for longest, but `most`. One
+    /// that is in use stays.
+    pub(crate) fn sweep_trees(&self, most: usize, now: SystemTime) -> Result<(), ImageError> {
+        let mut trees: Vec<(SystemTime, Utf8PathBuf)> = Vec::new();
+        for path in entries(&self.trees())? {
+            let time = path.metadata().and_then(|metadata| metadata.modified());
+            trees.push((time.unwrap_or(SystemTime::UNIX_EPOCH), path));
+        }
+        trees.sort();
+        let too_many = trees.len().saturating_sub(most);
+        for (place, (_, path)) in trees.iter().enumerate() {
+            let name = path.file_name().unwrap_or_default();
+            if place >= too_many && !is_older(path, TREE_UNUSED, now) {
+                continue;
+            }
+            let Some(_lock) = self.try_lock(name)? else { continue };
+            let work = self.work_dir(name)?;
+            std::fs::rename(path, work.dir.join("unused"))
+                .map_err(|e| ImageError::file("move away", path, e))?;
         }
         Ok(())
     }
@@ -123,6 +149,34 @@ mod tests {
     fn age(path: &Utf8Path, days: u64) {
         let time = SystemTime::now() - Duration::from_secs(days * 24 * 3600);
         File::open(path).and_then(|file| file.set_modified(time)).expect("set");
+    }
+
+    #[test]
+    fn trees_that_are_old_or_too_many_go_and_one_in_use_stays() {
+        let (_dir, store) = store();
+        let tree = |name: &str, days: u64| {
+            let dir = store.trees().join(name);
+            fs::create_dir_all(&dir).expect("made");
+            age(&dir, days);
+        };
+        let left = || {
+            let paths = entries(&store.trees()).expect("there");
+            let mut names: Vec<_> =
+                paths.iter().filter_map(|path| path.file_name()).map(str::to_owned).collect();
+            names.sort();
+            names
+        };
+        for (name, days) in [("tree-a", 3), ("tree-b", 2), ("tree-c", 1), ("tree-d", 8)] {
+            tree(name, days);
+        }
+        store.sweep_trees(usize::MAX, SystemTime::now()).expect("swept");
+        assert_eq!(left(), ["tree-a", "tree-b", "tree-c"]);
+        let held = store.try_lock("tree-a").expect("locks").expect("free");
+        store.sweep_trees(1, SystemTime::now()).expect("swept");
+        assert_eq!(left(), ["tree-a", "tree-c"]);
+        drop(held);
+        store.sweep_trees(1, SystemTime::now()).expect("swept");
+        assert_eq!(left(), ["tree-c"]);
     }
 
     #[test]
