@@ -37,6 +37,13 @@ static void resume(uint64_t now, const void *random, uint32_t size)
 	fclose(log);
 }
 
+/* As a kernel starts its PID 1. What starts tests may ignore signals: nohup, a shell that runs them with `&`. */
+static void take_every_signal(void)
+{
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
+}
+
 static void run_agent(void)
 {
 	static const struct agent_calls calls = { end, resume };
@@ -45,6 +52,7 @@ static void run_agent(void)
 	sigset_t children;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	take_every_signal();
 	close(0);
 	open("/dev/null", O_RDONLY);
 	signal(SIGPIPE, SIG_IGN);

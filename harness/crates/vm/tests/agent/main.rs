@@ -130,6 +130,18 @@ fn script_that_ignores_signals_is_killed_at_its_timeout() {
 }
 
 #[test]
+fn script_finds_no_signal_ignored_or_blocked() {
+    let answer = answer(&script("sed -nE 's/^Sig(Blk|Ign):\\t//p' /proc/self/status"));
+    let masks = String::from_utf8_lossy(&answer.stdout);
+    assert_eq!(masks.lines().count(), 2, "{masks}");
+    for mask in masks.lines() {
+        // From 32 on they belong to the C library, which passes on what the tests were started with.
+        let first = u64::from_str_radix(mask, 16).expect("a mask") & 0x7fff_ffff;
+        assert_eq!(first, 0, "{masks}");
+    }
+}
+
+#[test]
 fn signal_of_a_script_is_reported() {
     assert_eq!(answer(&script("kill -SEGV $$")).end, StepEnd::Signalled(11));
     assert_eq!(answer(&script("kill -KILL $$")).end, StepEnd::Signalled(9));
