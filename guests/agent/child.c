@@ -64,16 +64,35 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
-/* The pipes of a request's streams, with a pump for each that is read. */
+/* Whether processes that the agent does not know get a request's streams. */
+static int runs_script(const struct request *r)
+{
+	return r->type == FRAME_RUN || r->type == FRAME_RUNOPEN;
+}
+
+/* Read a pipe without a pump: only the agent's own child writes to it, and splices nothing. */
+static void read_directly(struct pump *pump, int *end)
+{
+	pump->output = *end;
+	*end = -1;
+	fcntl(pump->output, F_SETFL, O_NONBLOCK);
+}
+
+/* The pipes of a request's streams, with a pump for each that a script writes to. */
 static int open_pipes(struct child *child, const struct request *r, struct ends *ends, struct pump *out,
 		      struct pump *err)
 {
 	int o[2] = { -1, -1 }, e[2] = { -1, -1 }, in[2] = { -1, -1 };
 	int failed = pipe2(o, O_CLOEXEC) || pipe2(e, O_CLOEXEC) ||
-		     (r->type == FRAME_RUNOPEN && pipe2(in, O_CLOEXEC)) || pump_start(out, o[0]) ||
-		     pump_start(err, e[0]) || pump_ready(out) || pump_ready(err);
+		     (r->type == FRAME_RUNOPEN && pipe2(in, O_CLOEXEC)) ||
+		     (runs_script(r) && (pump_start(out, o[0]) || pump_start(err, e[0]) || pump_ready(out) ||
+					 pump_ready(err)));
 	int error = errno;
 
+	if (!failed && !runs_script(r)) {
+		read_directly(out, &o[0]);
+		read_directly(err, &e[0]);
+	}
 	close_end(&o[0]);
 	close_end(&e[0]);
 	ends->in = in[0];

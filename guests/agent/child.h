@@ -15,8 +15,8 @@ struct child {
 };
 
 /*
- * Start the process of a request, whose scripts `shell` runs. Its output comes from `out` and `err`; a terminal
- * has `out` alone, and no pump, as it is no pipe (pump.h). Returns 0, or -1 with errno, and nothing is left then.
+ * Start the process of a request, whose scripts `shell` runs. Its output comes from `out` and `err`, which have pumps
+ * for scripts alone; a terminal has `out` only (pump.h). Returns 0, or -1 with errno, and nothing is left then.
  */
 int child_start(struct child *child, const struct request *r, const char *shell, struct pump *out, struct pump *err);
 

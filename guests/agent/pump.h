@@ -11,7 +11,7 @@
  * nothing is traced. It is the pump that blocks then, and never the agent.
  */
 struct pump {
-	pid_t pid;   /* -1 once it has been reaped */
+	pid_t pid;   /* -1 once it has been reaped, or where there is none */
 	int output;  /* what it passes on, non-blocking once it is ready; -1 once that has ended */
 	int finish;  /* closed to tell the pump that the request is over; -1 then */
 	int holders; /* once reaped: some process still holds the pipe open */
